@@ -1,0 +1,138 @@
+// Package httpapi is the HTTP border of every function: routing, strict decoding, RFC 9457 problems, request ids, panic recovery,
+// one log line a request, and the adapter from API Gateway's payload 2.0.
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/sluicehq/sluice/shared/fault"
+	"github.com/sluicehq/sluice/shared/telemetry"
+)
+
+// HandlerFunc answers a request, or returns an error that the API turns into a problem document. It must not have
+// written anything when it returns an error.
+type HandlerFunc func(w http.ResponseWriter, r *http.Request) error
+
+// API is an http.Handler for a set of routes.
+type API struct {
+	mux     *http.ServeMux
+	log     *slog.Logger
+	metrics *telemetry.Metrics
+}
+
+// New makes an API without routes.
+func New(log *slog.Logger, metrics *telemetry.Metrics) *API {
+	return &API{mux: http.NewServeMux(), log: log, metrics: metrics}
+}
+
+// Handle adds a route; the pattern is that of [http.ServeMux], with its method: "POST /v1/locks/{name}/acquire".
+func (a *API) Handle(pattern string, h HandlerFunc) {
+	a.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			a.fail(w, r, err)
+		}
+	})
+}
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	started := time.Now()
+	call := callFrom(r)
+	r = r.WithContext(context.WithValue(r.Context(), callKey{}, call))
+	w.Header().Set("X-Request-Id", call.requestID)
+	rec := &recorder{ResponseWriter: w}
+	handler, pattern := a.mux.Handler(r)
+	defer func() {
+		if p := recover(); p != nil {
+			call.err = fault.New(fault.Internal, "an unexpected error; the request id finds it in the log").
+				Because(fmt.Errorf("panic: %v", p))
+			a.log.Error("panic", "request_id", call.requestID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			if rec.status == 0 {
+				writeProblem(rec, call.err, call.requestID)
+			}
+		}
+		a.observe(r, call, pattern, rec.status, time.Since(started))
+	}()
+	if pattern == "" {
+		a.unrouted(rec, r, handler)
+		return
+	}
+	a.mux.ServeHTTP(rec, r) // not handler.ServeHTTP: the mux sets the path values
+}
+
+// unrouted answers what no pattern matched. The mux's own answer tells 405, with Allow, from 404.
+func (a *API) unrouted(w http.ResponseWriter, r *http.Request, handler http.Handler) {
+	probe := &discard{header: make(http.Header)}
+	handler.ServeHTTP(probe, r)
+	if probe.status == http.StatusMethodNotAllowed {
+		allow := probe.header.Get("Allow")
+		w.Header().Set("Allow", allow)
+		a.fail(w, r, fault.New(fault.MethodNotAllowed, "%s is not possible here; this path takes %s", r.Method, allow))
+		return
+	}
+	a.fail(w, r, fault.New(fault.NotFound, "no route for %s %s", r.Method, r.URL.Path))
+}
+
+func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
+	call := callOf(r.Context())
+	call.err = asFault(err)
+	writeProblem(w, call.err, call.requestID)
+}
+
+func (a *API) observe(r *http.Request, call *call, pattern string, status int, took time.Duration) {
+	outcome := "ok"
+	attrs := []any{
+		"request_id", call.requestID, "route", pattern, "status", status,
+		"took_ms", float64(took.Microseconds()) / 1000, "caller", call.caller,
+	}
+	level := slog.LevelInfo
+	if call.err != nil {
+		outcome = string(call.err.Code)
+		attrs = append(attrs, "code", outcome)
+		if call.err.Cause != nil {
+			attrs = append(attrs, "cause", call.err.Cause.Error())
+		}
+		if status >= http.StatusInternalServerError {
+			level = slog.LevelError
+		}
+	}
+	a.log.Log(r.Context(), level, "request", attrs...)
+	a.metrics.Emit(map[string]string{"outcome": outcome},
+		telemetry.One("requests", telemetry.Count, 1),
+		telemetry.One("latency", telemetry.Milliseconds, float64(took.Microseconds())/1000))
+}
+
+// recorder remembers the status that was written.
+type recorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	return r.ResponseWriter.Write(b)
+}
+
+// discard takes the mux's plain-text answer, of which only the status and Allow are of use.
+type discard struct {
+	header http.Header
+	status int
+}
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) Write(b []byte) (int, error) { return len(b), nil }
+func (d *discard) WriteHeader(status int)      { d.status = status }

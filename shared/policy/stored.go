@@ -1,0 +1,10 @@
+package policy
+
+// Stored is a policy as the store holds it.
+type Stored struct {
+	Policy
+	// Version starts at 1 and rises by one with every change.
+	Version int64 `json:"version"`
+	// UpdatedAt is an RFC 3339 instant.
+	UpdatedAt string `json:"updated_at"`
+}

@@ -1,0 +1,98 @@
+// Package redisconn is the one way to Redis: a warm client, one script a call, a deadline for each call, and a circuit breaker.
+package redisconn
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Config says where Redis is and how long to wait for it.
+type Config struct {
+	// URLs are redis:// or rediss:// addresses: one server, or one or more seeds of a cluster.
+	URLs []string
+	// Cluster speaks the Redis Cluster protocol. Several URLs imply it.
+	Cluster bool
+	// CallTimeout bounds one script call, dialling included. Default 250 ms.
+	CallTimeout time.Duration
+	// DialTimeout bounds making a connection. Default 200 ms.
+	DialTimeout time.Duration
+	// PoolSize bounds the connections to each node. Default 10.
+	PoolSize int
+	// Credentials returns the user and password for a new connection; nil means those in the URL. It is called for every
+	// connection, so that a short-lived IAM token is always fresh.
+	Credentials func() (user, password string)
+	// TLS replaces the configuration that rediss:// implies, for private certificate authorities.
+	TLS *tls.Config
+	// Breaker tunes the circuit breaker.
+	Breaker BreakerConfig
+}
+
+func (c Config) withDefaults() Config {
+	if c.CallTimeout == 0 {
+		c.CallTimeout = 250 * time.Millisecond
+	}
+	if c.DialTimeout == 0 {
+		c.DialTimeout = 200 * time.Millisecond
+	}
+	if c.PoolSize == 0 {
+		c.PoolSize = 10
+	}
+	c.Cluster = c.Cluster || len(c.URLs) > 1
+	return c
+}
+
+// ConfigFromEnv reads SLUICE_REDIS_URL and SLUICE_REDIS_CLUSTER through getenv.
+func ConfigFromEnv(getenv func(string) string) (Config, error) {
+	urls := SplitList(getenv("SLUICE_REDIS_URL"))
+	if len(urls) == 0 {
+		return Config{}, errors.New("SLUICE_REDIS_URL is not set: give a redis:// or rediss:// URL")
+	}
+	return Config{URLs: urls, Cluster: getenv("SLUICE_REDIS_CLUSTER") == "true"}, nil
+}
+
+// SplitList splits a comma-separated list and drops what is empty.
+func SplitList(s string) []string {
+	var out []string
+	for part := range strings.SplitSeq(s, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// options never retries inside the driver: a caller decides what is safe to send twice.
+func (c Config) options() (*redis.UniversalOptions, error) {
+	var o redis.UniversalOptions
+	for _, u := range c.URLs {
+		parsed, err := redis.ParseURL(u)
+		if err != nil {
+			return nil, fmt.Errorf("redis URL is not valid: %w", err)
+		}
+		o.Addrs = append(o.Addrs, parsed.Addr)
+		o.Username, o.Password, o.DB, o.TLSConfig = parsed.Username, parsed.Password, parsed.DB, parsed.TLSConfig
+	}
+	if c.TLS != nil {
+		o.TLSConfig = c.TLS
+	}
+	o.CredentialsProvider = c.Credentials
+	o.IsClusterMode = c.Cluster
+	o.MaxRetries = -1
+	o.DialTimeout = c.DialTimeout
+	o.DialerRetries = 1
+	o.ReadTimeout, o.WriteTimeout = c.CallTimeout, c.CallTimeout
+	o.PoolTimeout = c.CallTimeout
+	o.PoolSize = c.PoolSize
+	o.ContextTimeoutEnabled = true
+	o.DisableIdentity = true
+	// RESP2 and no maintenance notifications: a plain request and reply, which Redis 6.2, Valkey and miniredis all speak.
+	o.Protocol = 2
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return &o, nil
+}

@@ -1,0 +1,97 @@
+package telemetry
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Unit is a CloudWatch unit.
+type Unit string
+
+// The units that Sluice uses.
+const (
+	Count        Unit = "Count"
+	Milliseconds Unit = "Milliseconds"
+	Seconds      Unit = "Seconds"
+	Bytes        Unit = "Bytes"
+)
+
+// Metric is one named value. Values holds several observations of the same name at once (at most 100 in one line).
+type Metric struct {
+	Name   string
+	Unit   Unit
+	Values []float64
+}
+
+// Metrics writes CloudWatch embedded metric format, one JSON line for each Emit, which Lambda's log agent turns into metrics.
+//
+// See https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html.
+// Dimensions are fixed, low in number and never a user's key.
+type Metrics struct {
+	mu        sync.Mutex
+	w         io.Writer
+	namespace string
+	base      map[string]string
+	now       func() time.Time
+}
+
+// NewMetrics writes to w under the namespace "Sluice" with the dimension function.
+func NewMetrics(w io.Writer, function string) *Metrics {
+	return &Metrics{w: w, namespace: "Sluice", base: map[string]string{"function": function}, now: time.Now}
+}
+
+// Discard drops every metric.
+func Discard() *Metrics { return NewMetrics(io.Discard, "none") }
+
+// Emit writes the metrics under the base dimension and dims. A failed write loses the line: metrics never fail a request.
+func (m *Metrics) Emit(dims map[string]string, metrics ...Metric) {
+	if len(metrics) == 0 {
+		return
+	}
+	line := make(map[string]any, len(dims)+len(metrics)+2)
+	all := maps.Clone(m.base)
+	maps.Copy(all, dims)
+	for k, v := range all {
+		line[k] = v
+	}
+	type definition struct {
+		Name string `json:"Name"`
+		Unit Unit   `json:"Unit"`
+	}
+	definitions := make([]definition, len(metrics))
+	for i, metric := range metrics {
+		definitions[i] = definition{Name: metric.Name, Unit: metric.Unit}
+		line[metric.Name] = value(metric.Values)
+	}
+	line["_aws"] = map[string]any{
+		"Timestamp": m.now().UnixMilli(),
+		"CloudWatchMetrics": []any{map[string]any{
+			"Namespace":  m.namespace,
+			"Dimensions": [][]string{slices.Sorted(maps.Keys(all))},
+			"Metrics":    definitions,
+		}},
+	}
+	text, err := json.Marshal(line)
+	if err != nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, _ = m.w.Write(append(text, '\n'))
+}
+
+func value(values []float64) any {
+	if len(values) == 1 {
+		return values[0]
+	}
+	return values
+}
+
+// One is a metric with a single value.
+func One(name string, unit Unit, v float64) Metric {
+	return Metric{Name: name, Unit: unit, Values: []float64{v}}
+}
