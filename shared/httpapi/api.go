@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path"
 	"runtime/debug"
 	"time"
 
@@ -58,7 +59,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		a.observe(r, call, pattern, rec.status, time.Since(started))
 	}()
-	if pattern == "" {
+	if pattern == "" || path.Clean(r.URL.Path) != r.URL.Path { // the mux would redirect to the clean path
 		a.unrouted(rec, r, handler)
 		return
 	}
