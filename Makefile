@@ -1,0 +1,63 @@
+# Sluice. `make help` lists what can be done; every target works from a fresh clone with Go and make.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+CACHE     := $(CURDIR)/.cache
+BIN       := $(CACHE)/bin
+FUNCTIONS := lock enqueue dispatcher limit
+GO_TEST   := go test -timeout 15m
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-zA-Z0-9_-]*:.*## / {printf "  \033[36m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: redis ## Play a short story on the local stack and check every line of it
+	@go run ./localstack demo
+
+.PHONY: up
+up: ## Start the whole system on this machine; Ctrl-C stops it
+	@go run ./localstack up
+
+.PHONY: redis
+redis:
+	@tools/ensure-redis.sh
+
+.PHONY: test
+test: redis ## Run every test: unit, conformance, end to end, on real Redis (alone and as a cluster)
+	$(GO_TEST) ./...
+
+.PHONY: test-race
+test-race: redis ## The same under the race detector (needs a C compiler)
+	$(GO_TEST) -race ./...
+
+.PHONY: chaos
+chaos: redis ## The long fault suite: 20 000 jobs, 50 kills, every job accounted for
+	SLUICE_CHAOS_JOBS=20000 SLUICE_CHAOS_KILLS=50 go test -count=1 -timeout 30m -v ./localstack/chaos/...
+
+.PHONY: fuzz
+fuzz: ## Fuzz every decoder and handler for FUZZTIME (default 20s) each
+	tools/fuzz.sh $(or $(FUZZTIME),20s)
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint ## Check style and the borders between packages
+	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
+	$(BIN)/golangci-lint run ./...
+
+# The linter is built once, from its own module, so that nobody needs it on the PATH.
+$(BIN)/golangci-lint: tools/golangci/go.mod
+	@echo "building golangci-lint (once, a few minutes)…"
+	@cd tools/golangci && go build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint && touch $@
+
+.PHONY: build
+build: ## Build the command line and the functions into bin/
+	go build -trimpath -o bin/sluice ./cmd/sluice
+	@for f in $(FUNCTIONS); do \
+	  CGO_ENABLED=0 GOOS=linux GOARCH=$(or $(ARCH),arm64) go build -trimpath -tags lambda.norpc -ldflags "-s -w" -o bin/functions/$$f/bootstrap ./functions/$$f; \
+	done
+	@ls -l bin bin/functions/*/bootstrap
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf bin dist .cache
