@@ -1,0 +1,58 @@
+package redisserver
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+)
+
+// Mini is an embedded miniredis whose clock runs. It is a stand-in for machines without redis-server: its Lua prints large numbers in
+// full, it never raises CROSSSLOT or BUSY, and it keeps nothing over a restart.
+type Mini struct {
+	server *miniredis.Miniredis
+	stop   chan struct{}
+	done   chan struct{}
+}
+
+// StartMini runs one in this process.
+func StartMini() (*Mini, error) {
+	server := miniredis.NewMiniRedis()
+	if err := server.Start(); err != nil {
+		return nil, fmt.Errorf("error starting miniredis: %w", err)
+	}
+	m := &Mini{server: server, stop: make(chan struct{}), done: make(chan struct{})}
+	go m.run()
+	return m, nil
+}
+
+// run moves the clock: by itself miniredis never expires a key.
+func (m *Mini) run() {
+	defer close(m.done)
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	last := time.Now()
+	for {
+		select {
+		case <-m.stop:
+			return
+		case now := <-ticker.C:
+			m.server.FastForward(now.Sub(last))
+			last = now
+		}
+	}
+}
+
+// Addr is host:port.
+func (m *Mini) Addr() string { return m.server.Addr() }
+
+// URL is Addr as a redis:// URL.
+func (m *Mini) URL() string { return "redis://" + m.server.Addr() }
+
+// Close stops it.
+func (m *Mini) Close() error {
+	close(m.stop)
+	<-m.done
+	m.server.Close()
+	return nil
+}

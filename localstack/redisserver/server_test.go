@@ -1,0 +1,97 @@
+package redisserver_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluicehq/sluice/localstack/redisserver"
+)
+
+func dial(t *testing.T, addr string) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: addr, Protocol: 2, DisableIdentity: true, MaxRetries: -1, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func start(t *testing.T, options redisserver.Options) *redisserver.Server {
+	t.Helper()
+	s, err := redisserver.Start(t.Context(), options)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+func TestADurableServerKeepsItsDataOverAKill(t *testing.T) {
+	t.Parallel()
+	s := start(t, redisserver.Options{Durable: true})
+	require.NoError(t, dial(t, s.Addr()).Set(t.Context(), "k", "v", 0).Err())
+	require.NoError(t, s.Kill())
+	require.Error(t, dial(t, s.Addr()).Ping(t.Context()).Err())
+	require.NoError(t, s.Restart(t.Context()))
+	require.Equal(t, "v", dial(t, s.Addr()).Get(t.Context(), "k").Val())
+}
+
+func TestAPausedServerAnswersNothingUntilItIsResumed(t *testing.T) {
+	t.Parallel()
+	s := start(t, redisserver.Options{})
+	require.NoError(t, s.Pause())
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	require.Error(t, dial(t, s.Addr()).Ping(ctx).Err())
+	require.ErrorIs(t, ctx.Err(), context.DeadlineExceeded)
+	require.NoError(t, s.Resume())
+	require.NoError(t, dial(t, s.Addr()).Ping(t.Context()).Err())
+}
+
+func TestAReplicaFollowsAndCanBePromoted(t *testing.T) {
+	t.Parallel()
+	primary := start(t, redisserver.Options{})
+	replica := start(t, redisserver.Options{ReplicaOf: primary.Addr()})
+	c := dial(t, replica.Addr())
+	require.NoError(t, dial(t, primary.Addr()).Set(t.Context(), "k", "v", 0).Err())
+	require.Eventually(t, func() bool { return c.Get(t.Context(), "k").Val() == "v" }, 15*time.Second, 10*time.Millisecond)
+	require.ErrorContains(t, c.Set(t.Context(), "k", "w", 0).Err(), "READONLY")
+	require.NoError(t, c.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
+	require.NoError(t, c.Set(t.Context(), "k", "w", 0).Err())
+}
+
+func TestAClusterServesEverySlot(t *testing.T) {
+	t.Parallel()
+	cluster, err := redisserver.StartCluster(t.Context(), 3, redisserver.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, cluster.Close()) })
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), Protocol: 2, DisableIdentity: true})
+	t.Cleanup(func() { _ = c.Close() })
+	for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
+		require.NoError(t, c.Set(t.Context(), key, key, 0).Err())
+		require.Equal(t, key, c.Get(t.Context(), key).Val())
+	}
+}
+
+func TestWithoutRedisServerTheErrorSaysWhatToType(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := redisserver.Start(t.Context(), redisserver.Options{})
+	require.ErrorIs(t, err, redisserver.ErrMissing)
+	require.ErrorContains(t, err, "apt-get install -y redis-server")
+}
+
+func TestAServerThatCannotStartSaysWhy(t *testing.T) {
+	t.Parallel()
+	_, err := redisserver.Start(t.Context(), redisserver.Options{Args: []string{"--no-such-option", "1"}})
+	require.ErrorContains(t, err, "no-such-option")
+}
+
+func TestMiniredisHasAClockThatRuns(t *testing.T) {
+	t.Parallel()
+	m, err := redisserver.StartMini()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.Close()) })
+	c := dial(t, m.Addr())
+	require.NoError(t, c.Set(t.Context(), "k", "v", 50*time.Millisecond).Err())
+	require.Eventually(t, func() bool { return c.Exists(t.Context(), "k").Val() == 0 }, 5*time.Second, 5*time.Millisecond)
+}

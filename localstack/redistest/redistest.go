@@ -1,0 +1,94 @@
+// Package redistest gives tests a real Redis: one server, a cluster of three masters, or miniredis where a suite allows it.
+//
+// A test that finds no redis-server fails with the line to type; none is skipped.
+package redistest
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/sluicehq/sluice/localstack/redisserver"
+)
+
+// Redis is a running deployment with a client for it.
+type Redis struct {
+	// Client is a driver as the functions use it: contexts are obeyed and nothing is retried.
+	Client redis.UniversalClient
+	// URL is one redis:// URL, or several joined by commas for a cluster.
+	URL string
+	// Cluster says that the deployment is a cluster.
+	Cluster bool
+	// Server is the process of a single server, else nil.
+	Server *redisserver.Server
+	// Nodes are the processes of a cluster, else nil.
+	Nodes []*redisserver.Server
+	// Mini says that this is miniredis.
+	Mini bool
+}
+
+// Single starts one server of the test's own.
+func Single(t testing.TB, args ...string) *Redis {
+	t.Helper()
+	return Start(t, redisserver.Options{Args: args})
+}
+
+// Start starts one server of the test's own with options.
+func Start(t testing.TB, options redisserver.Options) *Redis {
+	t.Helper()
+	s, err := redisserver.Start(context.Background(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return &Redis{Client: client(t, []string{s.Addr()}, false), URL: s.URL(), Server: s}
+}
+
+// Cluster starts three masters of the test's own.
+func Cluster(t testing.TB) *Redis {
+	t.Helper()
+	c, err := redisserver.StartCluster(context.Background(), 3, redisserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return &Redis{Client: client(t, c.Addrs(), true), URL: c.URL(), Cluster: true, Nodes: c.Nodes}
+}
+
+// Mini starts a miniredis of the test's own.
+func Mini(t testing.TB) *Redis {
+	t.Helper()
+	m, err := redisserver.StartMini()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	return &Redis{Client: client(t, []string{m.Addr()}, false), URL: m.URL(), Mini: true}
+}
+
+// Each runs a test on a single server, on a cluster and on miniredis.
+func Each(t *testing.T, test func(*testing.T, *Redis)) {
+	t.Helper()
+	t.Run("on one redis", func(t *testing.T) { test(t, Single(t)) })
+	t.Run("on a redis cluster", func(t *testing.T) { test(t, Cluster(t)) })
+	t.Run("on miniredis", func(t *testing.T) { test(t, Mini(t)) })
+}
+
+// Name makes a name that no other test uses: "lock-k3v9…".
+func Name(prefix string) string { return prefix + "-" + strings.ToLower(rand.Text()[:12]) }
+
+func client(t testing.TB, addrs []string, cluster bool) redis.UniversalClient {
+	t.Helper()
+	c := redis.NewUniversalClient(&redis.UniversalOptions{
+		Addrs: addrs, IsClusterMode: cluster, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1,
+		DialTimeout: 2 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, PoolSize: 64,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
