@@ -17,6 +17,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/sluicehq/sluice/localstack/child"
 )
 
 // ErrMissing says that there is no redis-server, and what to type.
@@ -113,7 +115,7 @@ func (s *Server) Restart(ctx context.Context) error {
 	s.log, s.done = &bytes.Buffer{}, make(chan struct{})
 	s.cmd = exec.Command(path, s.args()...) //nolint:gosec,noctx // our own arguments; it outlives ctx, and Stop ends it
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, s.log
-	s.cmd.SysProcAttr = dieWithParent()
+	s.cmd.SysProcAttr = child.Attr()
 	if err := s.cmd.Start(); err != nil {
 		return fmt.Errorf("error starting redis-server: %w", err)
 	}

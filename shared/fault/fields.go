@@ -1,6 +1,10 @@
 package fault
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
 
 // Fields collects invalid inputs, so that one answer names them all.
 type Fields []Field
@@ -27,4 +31,22 @@ func Invalid(field, format string, args ...any) error {
 	var f Fields
 	f.Add(field, format, args...)
 	return f.Err()
+}
+
+// Join adds the fields of another invalid_request error, one for each name, and returns [Fields.Err] of all. An err of another kind is
+// returned as it is.
+func (f Fields) Join(err error) error {
+	var other *Error
+	if err != nil && (!errors.As(err, &other) || other.Code != InvalidRequest) {
+		return err
+	}
+	all := slices.Clone(f)
+	if other != nil {
+		for _, field := range other.Fields {
+			if !slices.ContainsFunc(all, func(known Field) bool { return known.Field == field.Field }) {
+				all = append(all, field)
+			}
+		}
+	}
+	return all.Err()
 }

@@ -1,0 +1,39 @@
+// The function lock answers /v1/locks and /v1/semaphores.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/sluicehq/sluice/shared/httpapi"
+	"github.com/sluicehq/sluice/shared/lock"
+	"github.com/sluicehq/sluice/shared/redisconn"
+	"github.com/sluicehq/sluice/shared/telemetry"
+)
+
+func main() {
+	if err := run(context.Background(), os.Getenv, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "lock:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
+	cfg, err := redisconn.ConfigFromEnv(getenv)
+	if err != nil {
+		return err
+	}
+	conn, err := redisconn.Open(cfg)
+	if err != nil {
+		return err
+	}
+	log := telemetry.NewLogger(out, getenv("SLUICE_LOG_LEVEL"), "lock")
+	metrics := telemetry.NewMetrics(out, "lock")
+	api := newAPI(backends{redis: lock.NewRedis(conn)}, log, metrics)
+	lambda.StartWithOptions(httpapi.Lambda(api), lambda.WithContext(ctx))
+	return nil
+}

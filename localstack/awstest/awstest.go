@@ -1,0 +1,52 @@
+// Package awstest gives tests a local AWS. kumo stands in for it, since SQS and DynamoDB do not run here.
+package awstest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sluicehq/sluice/localstack/cloud"
+)
+
+// AWS is a running local AWS of the test's own address; its state is shared by the process, so give everything a unique name.
+type AWS struct {
+	Config   aws.Config
+	Endpoint string
+	SQS      *sqs.Client
+	DynamoDB *dynamodb.Client
+}
+
+// Start starts one.
+func Start(t testing.TB) *AWS {
+	t.Helper()
+	c, err := cloud.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	cfg := c.Config()
+	return &AWS{Config: cfg, Endpoint: c.Endpoint, SQS: sqs.NewFromConfig(cfg), DynamoDB: dynamodb.NewFromConfig(cfg)}
+}
+
+// CreateQueue makes a queue and returns its URL.
+func (a *AWS) CreateQueue(t testing.TB, name string, attributes map[string]string) string {
+	t.Helper()
+	out, err := a.SQS.CreateQueue(context.Background(), &sqs.CreateQueueInput{QueueName: aws.String(name), Attributes: attributes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return aws.ToString(out.QueueUrl)
+}
+
+// CreateTable makes a table and returns its name.
+func (a *AWS) CreateTable(t testing.TB, input *dynamodb.CreateTableInput) string {
+	t.Helper()
+	if _, err := a.DynamoDB.CreateTable(context.Background(), input); err != nil {
+		t.Fatal(err)
+	}
+	return aws.ToString(input.TableName)
+}

@@ -1,0 +1,105 @@
+// Package gateway is the local front door: it speaks API Gateway's HTTP API with payload format 2.0.
+//
+// It is a stand-in, since no API Gateway runs on a laptop; what it does and answers follows
+// https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html.
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/sluicehq/sluice/shared/routes"
+)
+
+// Invoker calls a function and waits for its answer. A function's own failure is a *FunctionError.
+type Invoker interface {
+	Invoke(ctx context.Context, function string, payload []byte) ([]byte, error)
+}
+
+// FunctionError is a function's own failure: an error it returned, a crash, or a timeout.
+type FunctionError struct{ Payload []byte }
+
+// Error implements error.
+func (e *FunctionError) Error() string { return "the function failed: " + string(e.Payload) }
+
+// Config describes a stage of an HTTP API.
+type Config struct {
+	Invoker Invoker
+	Routes  []routes.Route
+	// RequireIAM answers 403 to a request without a signature.
+	RequireIAM bool
+	// Credentials maps access keys to secret keys, and makes the gateway verify signatures. Without any it believes every signature.
+	Credentials map[string]string
+	// Authorizers maps the key of a route to the REQUEST authorizer (payload 2.0, simple responses) in front of it.
+	Authorizers map[string]Authorizer
+	// StageVariables are passed on in every event.
+	StageVariables map[string]string
+	// Timeout is how long an integration may take. Default 30 s, as at API Gateway.
+	Timeout time.Duration
+}
+
+// maxBody is API Gateway's limit for a request.
+const maxBody = 10 << 20
+
+// Gateway is the http.Handler.
+type Gateway struct {
+	cfg    Config
+	router router
+}
+
+// New makes a Gateway.
+func New(cfg Config) *Gateway {
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 30 * time.Second
+	}
+	return &Gateway{cfg: cfg, router: newRouter(cfg.Routes)}
+}
+
+// ServeHTTP implements http.Handler.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	route, params, found := g.router.match(r)
+	if !found {
+		refuse(w, http.StatusNotFound, "Not Found")
+		return
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "Bad Request")
+		return
+	}
+	if len(body) > maxBody {
+		refuse(w, http.StatusRequestEntityTooLarge, "Request Entity Too Large")
+		return
+	}
+	e := newEvent(r, route, params, body, g.cfg.StageVariables)
+	if !g.authenticate(w, r, body, &e) || !g.authorize(w, r, route, &e) {
+		return
+	}
+	g.integrate(w, r, route, e)
+}
+
+func (g *Gateway) integrate(w http.ResponseWriter, r *http.Request, route routes.Route, e event) {
+	ctx, cancel := context.WithTimeout(r.Context(), g.cfg.Timeout)
+	defer cancel()
+	answer, err := g.cfg.Invoker.Invoke(ctx, string(route.Function), e.marshal())
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		refuse(w, http.StatusServiceUnavailable, "Service Unavailable")
+	case err != nil:
+		refuse(w, http.StatusInternalServerError, "Internal Server Error")
+	default:
+		if !writeAnswer(w, answer) {
+			refuse(w, http.StatusInternalServerError, "Internal Server Error")
+		}
+	}
+}
+
+// refuse writes an answer of the gateway's own.
+func refuse(w http.ResponseWriter, status int, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, `{"message":"`+message+`"}`)
+}

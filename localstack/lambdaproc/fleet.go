@@ -1,0 +1,121 @@
+package lambdaproc
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/sluicehq/sluice/localstack/child"
+)
+
+// Function is one function's processes.
+type Function struct {
+	Name string
+	// Binary is the path of its program.
+	Binary string
+	// RuntimeAPI is the value of AWS_LAMBDA_RUNTIME_API.
+	RuntimeAPI string
+	// Processes is how many run at once. Default 1.
+	Processes int
+	// Concurrency is how many invocations one process takes at once (AWS_LAMBDA_MAX_CONCURRENCY). Default 1.
+	Concurrency int
+	// Env is added to a minimal environment; nothing of this process's own is passed on but PATH, HOME and TMPDIR.
+	Env []string
+	// Log takes what the processes print.
+	Log io.Writer
+}
+
+// Fleet keeps a function's processes running: one that ends is started again, at once at first and then after up to two seconds.
+type Fleet struct {
+	fn     Function
+	cancel context.CancelFunc
+	wait   sync.WaitGroup
+
+	mu    sync.Mutex
+	procs map[int]*exec.Cmd
+}
+
+// Start runs the processes.
+func Start(fn Function) (*Fleet, error) {
+	fn.Processes, fn.Concurrency = max(fn.Processes, 1), max(fn.Concurrency, 1)
+	if _, err := os.Stat(fn.Binary); err != nil {
+		return nil, fmt.Errorf("error starting function %s: %w", fn.Name, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &Fleet{fn: fn, cancel: cancel, procs: make(map[int]*exec.Cmd)}
+	for i := range fn.Processes {
+		f.wait.Go(func() { f.keep(ctx, i) })
+	}
+	return f, nil
+}
+
+const (
+	maxBackoff = 2 * time.Second
+	stopLimit  = 5 * time.Second
+)
+
+func (f *Fleet) keep(ctx context.Context, slot int) {
+	backoff := 10 * time.Millisecond
+	for ctx.Err() == nil {
+		started := time.Now()
+		err := f.run(ctx, slot)
+		if ctx.Err() != nil {
+			return
+		}
+		_, _ = fmt.Fprintf(f.fn.Log, "function %s ended (%v) and is started again\n", f.fn.Name, err)
+		if time.Since(started) > 10*time.Second {
+			backoff = 10 * time.Millisecond
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(backoff):
+		}
+		backoff = min(2*backoff, maxBackoff)
+	}
+}
+
+// run starts one process and waits for its end. When ctx ends the process gets SIGTERM, and SIGKILL after a while.
+func (f *Fleet) run(ctx context.Context, slot int) error {
+	cmd := exec.CommandContext(ctx, f.fn.Binary)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = stopLimit
+	cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(),
+		"AWS_LAMBDA_RUNTIME_API=" + f.fn.RuntimeAPI, "AWS_LAMBDA_FUNCTION_NAME=" + f.fn.Name, "AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256",
+		"AWS_LAMBDA_MAX_CONCURRENCY=" + strconv.Itoa(f.fn.Concurrency),
+	}, f.fn.Env...)
+	cmd.Stdout, cmd.Stderr = f.fn.Log, f.fn.Log
+	cmd.SysProcAttr = child.Attr()
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("error starting %s: %w", f.fn.Name, err)
+	}
+	f.mu.Lock()
+	f.procs[slot] = cmd
+	f.mu.Unlock()
+	return cmd.Wait()
+}
+
+// Kill ends every process of the function as a crash would, and returns how many it hit. They are started again.
+func (f *Fleet) Kill() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	hit := 0
+	for _, cmd := range f.procs {
+		if cmd.Process.Kill() == nil {
+			hit++
+		}
+	}
+	return hit
+}
+
+// Stop ends the processes in order and waits for them.
+func (f *Fleet) Stop() {
+	f.cancel()
+	f.wait.Wait()
+}
