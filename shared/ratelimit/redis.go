@@ -1,0 +1,123 @@
+package ratelimit
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluicehq/sluice/shared/policy"
+	"github.com/sluicehq/sluice/shared/redisconn"
+)
+
+var (
+	//go:embed scripts/decide.lua
+	decideSource string
+
+	decideScript = redis.NewScript(decideSource)
+)
+
+// operation is what decide.lua does.
+type operation string
+
+const (
+	opCheck  operation = "check"
+	opPeek   operation = "peek"
+	opRefund operation = "refund"
+)
+
+// Redis is the engine that counts in Redis: one script call for all checks of one hash slot.
+type Redis struct {
+	conn *redisconn.Conn
+	// now replaces the server's clock in tests: microseconds as text.
+	now func() string
+}
+
+// NewRedis makes the engine.
+func NewRedis(conn *redisconn.Conn) *Redis {
+	return &Redis{conn: conn, now: func() string { return "" }}
+}
+
+// stateKey is the key of a policy and a user's key. A policy's name has no "/", so no two pairs share one; the hash tag ends at the first "}",
+// which may be the user's own: all keys of one pair share what is before it.
+func stateKey(c Check) string { return "{rl:" + c.Policy + "/" + c.Key + "}" }
+
+func ringKey(c Check, rule string) string { return stateKey(c) + ":" + rule }
+
+// decide answers checks whose keys share a hash slot.
+func (e *Redis) decide(ctx context.Context, op operation, checks []Check) ([]verdict, bool, error) {
+	keys, args := e.arguments(op, checks)
+	reply, err := e.conn.Run(ctx, decideScript, keys, args...)
+	if err != nil {
+		return nil, false, err
+	}
+	values, ok := reply.([]any)
+	if !ok {
+		return nil, false, fmt.Errorf("unexpected reply of decide: %v", reply)
+	}
+	return verdicts(checks, values)
+}
+
+func (e *Redis) arguments(op operation, checks []Check) ([]string, []any) {
+	keys := make([]string, 0, 2*len(checks))
+	args := make([]any, 0, 3+len(checks)*9)
+	args = append(args, string(op), e.now(), len(checks))
+	for _, c := range checks {
+		keys = append(keys, stateKey(c))
+		enforced := 1
+		if c.Mode == policy.Shadow {
+			enforced = 0
+		}
+		args = append(args, c.Cost, enforced, len(c.Rules))
+		for _, r := range c.Rules {
+			if r.Algorithm == policy.SlidingWindow {
+				keys = append(keys, ringKey(c, r.Name))
+			}
+			args = append(args, r.Name, string(r.Algorithm), r.Limit, r.WindowMS*1000, r.Capacity(), r.Tick())
+		}
+	}
+	return keys, args
+}
+
+func verdicts(checks []Check, values []any) ([]verdict, bool, error) {
+	want := 1
+	for _, c := range checks {
+		want += 1 + 3*len(c.Rules)
+	}
+	if len(values) != want {
+		return nil, false, fmt.Errorf("decide replied with %d numbers, not %d", len(values), want)
+	}
+	next := func() int64 {
+		n, _ := values[0].(int64)
+		values = values[1:]
+		return n
+	}
+	allowed := next() == 1
+	out := make([]verdict, len(checks))
+	for i, c := range checks {
+		out[i] = verdict{fits: next() == 1, rules: make([]numbers, len(c.Rules))}
+		for j := range c.Rules {
+			out[i].rules[j] = numbers{remaining: next(), reset: next(), retry: next()}
+		}
+	}
+	return out, allowed, nil
+}
+
+// reset forgets a key.
+func (e *Redis) reset(ctx context.Context, c Check) error {
+	keys := []string{stateKey(c)}
+	for _, r := range c.Rules {
+		keys = append(keys, ringKey(c, r.Name))
+	}
+	return e.conn.Do(ctx, func(ctx context.Context) error { return e.conn.Client().Del(ctx, keys...).Err() })
+}
+
+// slot groups keys that one script may touch. Alone, every key may be in one call; in a cluster those that share a hash tag.
+func (e *Redis) slot(c Check) string {
+	if _, cluster := e.conn.Client().(*redis.ClusterClient); !cluster {
+		return ""
+	}
+	return strconv.Itoa(redisconn.Slot(stateKey(c)))
+}
