@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluicehq/sluice/shared/httpapi"
+	"github.com/sluicehq/sluice/shared/policy/dynamopolicy"
+	"github.com/sluicehq/sluice/shared/redisconn"
+)
+
+// Statuses of a row. Only unsafe and down make the whole a 503.
+const (
+	statusOK      = "ok"
+	statusWarn    = "warn"
+	statusUnsafe  = "unsafe"
+	statusDown    = "down"
+	statusUnknown = "unknown"
+)
+
+const (
+	healthTimeout = time.Second
+	maxSkew       = 500 * time.Millisecond
+	// heartbeatLate is when the dispatcher, which beats each second, counts as missing.
+	heartbeatLate = 2 * time.Minute
+	memoryWarn    = 0.8
+)
+
+// heartbeatKey is where the dispatcher writes when it last worked, in ms since the epoch (see shared/delayqueue).
+const heartbeatKey = "{sluice:dispatcher}:heartbeat"
+
+// row is one line of the doctor's report.
+type row struct {
+	Name      string  `json:"name"`
+	Status    string  `json:"status"`
+	LatencyMS float64 `json:"latency_ms"`
+	Detail    string  `json:"detail,omitempty"`
+}
+
+// doctor looks at what the deployment depends on.
+type doctor struct {
+	conn  *redisconn.Conn
+	store *dynamopolicy.Store
+}
+
+func newDoctor(conn *redisconn.Conn, store *dynamopolicy.Store) *doctor {
+	return &doctor{conn: conn, store: store}
+}
+
+func (a *api) health(w http.ResponseWriter, r *http.Request) error {
+	if _, err := httpapi.Query(r); err != nil {
+		return err
+	}
+	rows := a.doctor.examine(r.Context())
+	overall, status := statusOK, http.StatusOK
+	for _, row := range rows {
+		switch row.Status {
+		case statusDown, statusUnsafe:
+			overall, status = "unhealthy", http.StatusServiceUnavailable
+		case statusWarn:
+			if overall == statusOK {
+				overall = statusWarn
+			}
+		}
+	}
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	return httpapi.Write(w, status, map[string]any{"status": overall, "checks": rows})
+}
+
+// examine asks everything at once, and takes no longer than healthTimeout.
+func (d *doctor) examine(ctx context.Context) []row {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	examinations := []func(context.Context) row{d.redis, d.eviction, d.memory, d.skew, d.cluster, d.heartbeat, d.dynamodb}
+	rows := make([]row, len(examinations))
+	var wait sync.WaitGroup
+	for i, examine := range examinations {
+		wait.Go(func() {
+			started := time.Now()
+			rows[i] = examine(ctx)
+			rows[i].LatencyMS = float64(time.Since(started).Microseconds()) / 1000
+		})
+	}
+	wait.Wait()
+	return rows
+}
+
+func (d *doctor) redis(ctx context.Context) row {
+	if err := d.conn.Client().Ping(ctx).Err(); err != nil {
+		return row{Name: "redis", Status: statusDown, Detail: "does not answer"}
+	}
+	return row{Name: "redis", Status: statusOK}
+}
+
+// info reads a section of INFO as a map; nil when Redis does not answer.
+func (d *doctor) info(ctx context.Context, section string) map[string]string {
+	text, err := d.conn.Client().Info(ctx, section).Result()
+	if err != nil {
+		return nil
+	}
+	out := make(map[string]string)
+	for line := range strings.SplitSeq(text, "\n") {
+		if name, value, found := strings.Cut(strings.TrimSpace(line), ":"); found {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// eviction: anything but noeviction may drop a lock or a job. INFO tells it also where CONFIG is forbidden, as on ElastiCache.
+func (d *doctor) eviction(ctx context.Context) row {
+	r := row{Name: "redis_eviction_policy", Status: statusUnknown}
+	switch maxmemoryPolicy := d.info(ctx, "memory")["maxmemory_policy"]; maxmemoryPolicy {
+	case "":
+	case "noeviction":
+		r.Status, r.Detail = statusOK, maxmemoryPolicy
+	default:
+		r.Status, r.Detail = statusUnsafe, maxmemoryPolicy+": jobs and locks may be evicted; set maxmemory-policy noeviction"
+	}
+	return r
+}
+
+func (d *doctor) memory(ctx context.Context) row {
+	info := d.info(ctx, "memory")
+	used, errUsed := strconv.ParseFloat(info["used_memory"], 64)
+	most, errMost := strconv.ParseFloat(info["maxmemory"], 64)
+	r := row{Name: "redis_memory", Status: statusUnknown}
+	switch {
+	case errUsed != nil || errMost != nil:
+	case most == 0:
+		r.Status, r.Detail = statusOK, fmt.Sprintf("%.0f MiB used, no maxmemory", used/(1<<20))
+	default:
+		r.Status, r.Detail = statusOK, fmt.Sprintf("%.0f%% of maxmemory used", 100*used/most)
+		if used > memoryWarn*most {
+			r.Status = statusWarn
+		}
+	}
+	return r
+}
+
+// skew compares Redis' clock with this function's, at the middle of the call.
+func (d *doctor) skew(ctx context.Context) row {
+	r := row{Name: "clock_skew", Status: statusUnknown}
+	before := time.Now()
+	there, err := d.conn.Client().Time(ctx).Result()
+	if err != nil {
+		return r
+	}
+	skew := there.Sub(before.Add(time.Since(before) / 2))
+	r.Status, r.Detail = statusOK, fmt.Sprintf("%d ms", skew.Milliseconds())
+	if skew.Abs() > maxSkew {
+		r.Status = statusWarn
+	}
+	return r
+}
+
+func (d *doctor) cluster(ctx context.Context) row {
+	r := row{Name: "redis_cluster", Status: statusOK, Detail: "not a cluster"}
+	cluster, is := d.conn.Client().(*redis.ClusterClient)
+	if !is {
+		return r
+	}
+	info, err := cluster.ClusterInfo(ctx).Result()
+	switch {
+	case err != nil:
+		r.Status, r.Detail = statusDown, "does not answer"
+	case !strings.Contains(info, "cluster_state:ok"), !strings.Contains(info, "cluster_slots_ok:16384"):
+		r.Status, r.Detail = statusDown, "not every slot is covered"
+	default:
+		r.Detail = "every slot is covered"
+	}
+	return r
+}
+
+func (d *doctor) heartbeat(ctx context.Context) row {
+	r := row{Name: "dispatcher", Status: statusUnknown, Detail: "no heartbeat yet"}
+	at, err := d.conn.Client().Get(ctx, heartbeatKey).Int64()
+	if err != nil {
+		return r
+	}
+	age := time.Since(time.UnixMilli(at))
+	r.Status, r.Detail = statusOK, fmt.Sprintf("worked %d ms ago", max(0, age.Milliseconds()))
+	if age > heartbeatLate {
+		r.Status = statusWarn
+	}
+	return r
+}
+
+func (d *doctor) dynamodb(ctx context.Context) row {
+	if err := d.store.Ping(ctx); err != nil {
+		return row{Name: "dynamodb", Status: statusDown, Detail: "the policy table does not answer"}
+	}
+	return row{Name: "dynamodb", Status: statusOK}
+}

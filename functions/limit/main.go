@@ -1,0 +1,54 @@
+// The function limit answers /v1/limits, /v1/policies and /v1/health, and is API Gateway's REQUEST authorizer.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/sluicehq/sluice/shared/policy"
+	"github.com/sluicehq/sluice/shared/policy/dynamopolicy"
+	"github.com/sluicehq/sluice/shared/ratelimit"
+	"github.com/sluicehq/sluice/shared/redisconn"
+	"github.com/sluicehq/sluice/shared/telemetry"
+)
+
+func main() {
+	if err := run(context.Background(), os.Getenv, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "limit:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
+	cfg, err := redisconn.ConfigFromEnv(getenv)
+	if err != nil {
+		return err
+	}
+	conn, err := redisconn.Open(cfg)
+	if err != nil {
+		return err
+	}
+	table := getenv("SLUICE_POLICY_TABLE")
+	if table == "" {
+		return errors.New("SLUICE_POLICY_TABLE is not set: give the name of the DynamoDB table of the policies")
+	}
+	aws, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return fmt.Errorf("error loading the AWS configuration: %w", err)
+	}
+	store := dynamopolicy.New(dynamodb.NewFromConfig(aws), table)
+	a := &api{
+		limiter: ratelimit.New(ratelimit.NewRedis(conn)), store: store, cache: policy.NewCache(store, policy.CacheConfig{}),
+		doctor: newDoctor(conn, store), log: telemetry.NewLogger(out, getenv("SLUICE_LOG_LEVEL"), "limit"), metrics: telemetry.NewMetrics(out, "limit"),
+		authorizer: authorizerConfig{Policy: getenv("SLUICE_AUTHORIZER_POLICY"), Key: getenv("SLUICE_AUTHORIZER_KEY")},
+	}
+	lambda.StartWithOptions(a.lambda(a.routes()), lambda.WithContext(ctx))
+	return nil
+}
