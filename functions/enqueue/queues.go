@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/sluicehq/sluice/shared/delayqueue"
+	"github.com/sluicehq/sluice/shared/fault"
+	"github.com/sluicehq/sluice/shared/httpapi"
+)
+
+type queueBody struct {
+	Name        string `json:"name"`
+	Scheduled   int64  `json:"scheduled"`
+	Due         int64  `json:"due"`
+	Dispatching int64  `json:"dispatching"`
+	AwaitingAck int64  `json:"awaiting_ack"`
+	Dead        int64  `json:"dead"`
+	Outbox      *int64 `json:"outbox"` // null when the outbox cannot be asked
+	OldestDueMS int64  `json:"oldest_due_ms"`
+	Paused      bool   `json:"paused"`
+}
+
+func (a *api) stats(ctx context.Context, queue string) (queueBody, error) {
+	s, err := a.queues.Stats(ctx, queue)
+	if err != nil {
+		return queueBody{}, err
+	}
+	b := queueBody{
+		Name: queue, Scheduled: s.Scheduled, Due: s.Due, Dispatching: s.Dispatching, AwaitingAck: s.AwaitingAck, Dead: s.Dead,
+		OldestDueMS: s.OldestDueMS, Paused: s.Paused,
+	}
+	if n, err := a.outbox.Count(ctx, queue); err == nil {
+		b.Outbox = &n
+	}
+	return b, nil
+}
+
+func (a *api) listQueues(w http.ResponseWriter, r *http.Request) error {
+	if _, err := httpapi.Query(r); err != nil {
+		return err
+	}
+	queues := make([]queueBody, 0, len(a.urls))
+	for _, name := range slices.Sorted(maps.Keys(a.urls)) {
+		b, err := a.stats(r.Context(), name)
+		if err != nil {
+			return err
+		}
+		queues = append(queues, b)
+	}
+	return httpapi.Write(w, http.StatusOK, map[string]any{"queues": queues})
+}
+
+func (a *api) getQueue(w http.ResponseWriter, r *http.Request) error {
+	queue, err := a.queue(r)
+	if err != nil {
+		return err
+	}
+	return a.writeQueue(w, r, queue)
+}
+
+func (a *api) writeQueue(w http.ResponseWriter, r *http.Request, queue string) error {
+	b, err := a.stats(r.Context(), queue)
+	if err != nil {
+		return err
+	}
+	return httpapi.Write(w, http.StatusOK, b)
+}
+
+func (a *api) pause(w http.ResponseWriter, r *http.Request) error {
+	queue, err := a.queue(r)
+	if err != nil {
+		return err
+	}
+	var body struct {
+		Until *string `json:"until"`
+	}
+	if err := httpapi.Decode(r, &body); err != nil {
+		return err
+	}
+	var f fault.Fields
+	var until int64
+	if body.Until != nil {
+		until = checkInstant(&f, "until", *body.Until)
+	}
+	if err := f.Err(); err != nil {
+		return err
+	}
+	if err := a.queues.Pause(r.Context(), queue, until); err != nil {
+		return err
+	}
+	return a.writeQueue(w, r, queue)
+}
+
+func (a *api) resume(w http.ResponseWriter, r *http.Request) error {
+	queue, err := a.queue(r)
+	if err != nil {
+		return err
+	}
+	if err := httpapi.Decode(r, &struct{}{}); err != nil {
+		return err
+	}
+	if err := a.queues.Resume(r.Context(), queue); err != nil {
+		return err
+	}
+	return a.writeQueue(w, r, queue)
+}
+
+func (a *api) redrive(w http.ResponseWriter, r *http.Request) error {
+	queue, err := a.queue(r)
+	if err != nil {
+		return err
+	}
+	var body struct {
+		Limit *int     `json:"limit"`
+		IDs   []string `json:"ids"`
+	}
+	if err := httpapi.Decode(r, &body); err != nil {
+		return err
+	}
+	var f fault.Fields
+	limit := 1000
+	if body.Limit != nil {
+		if limit = *body.Limit; limit < 1 || limit > 10_000 {
+			f.Add("limit", "must be 1 to 10000")
+		}
+	}
+	if body.IDs != nil && (len(body.IDs) < 1 || len(body.IDs) > delayqueue.MaxBatch) {
+		f.Add("ids", "must be 1 to %d", delayqueue.MaxBatch)
+	}
+	if body.IDs != nil && body.Limit != nil {
+		f.Add("limit", "excludes ids: give one of them")
+	}
+	for _, id := range body.IDs {
+		if !fault.ValidName(id) {
+			f.Add("ids", "each %s", fault.NameMessage)
+			break
+		}
+	}
+	if err := f.Err(); err != nil {
+		return err
+	}
+	moved, err := a.queues.Redrive(r.Context(), queue, body.IDs, limit)
+	if err != nil {
+		return err
+	}
+	return httpapi.Write(w, http.StatusOK, map[string]int64{"moved": moved})
+}

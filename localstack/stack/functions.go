@@ -1,0 +1,142 @@
+package stack
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sluicehq/sluice/localstack/cloud"
+	"github.com/sluicehq/sluice/localstack/gateway"
+	"github.com/sluicehq/sluice/localstack/lambdaproc"
+	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
+	"github.com/sluicehq/sluice/shared/policy/dynamopolicy"
+)
+
+const (
+	dispatcher = "dispatcher"
+
+	policyTable = "sluice-policies"
+	outboxTable = "sluice-outbox"
+
+	// concurrency is how many invocations a process takes at once. A waiting lock is an invocation for up to 20 s; Lambda would start more
+	// instances, and here waiters must not keep a release out either.
+	concurrency  = 32
+	readyTimeout = 30 * time.Second
+)
+
+// timeouts are the functions' Lambda timeouts. The dispatcher's is longer than its schedule, so that each invocation meets its successor.
+func (s *Stack) timeouts() map[string]time.Duration {
+	return map[string]time.Duration{
+		"lock": 29 * time.Second, "enqueue": 10 * time.Second, "limit": 10 * time.Second, dispatcher: s.cfg.Tick + 30*time.Second,
+	}
+}
+
+func (s *Stack) createQueues(ctx context.Context) error {
+	s.QueueURLs = make(map[string]string)
+	for _, name := range s.cfg.Queues {
+		attributes := map[string]string{}
+		if strings.HasSuffix(name, ".fifo") {
+			attributes["FifoQueue"] = "true"
+		}
+		out, err := s.SQS.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(name), Attributes: attributes})
+		if err != nil {
+			return fmt.Errorf("error creating the queue %q: %w", name, err)
+		}
+		// The queue's path at the address that was asked for: kumo names its own default address.
+		url := aws.ToString(out.QueueUrl)
+		if i := strings.Index(url, "/000000000000/"); i >= 0 {
+			url = s.AWSEndpoint + url[i:]
+		}
+		s.QueueURLs[name] = url
+	}
+	return nil
+}
+
+func (s *Stack) createTables(ctx context.Context, c *cloud.Cloud) error {
+	client := dynamodb.NewFromConfig(c.Config())
+	for _, table := range []*dynamodb.CreateTableInput{dynamopolicy.TableInput(policyTable), outbox.TableInput(outboxTable)} {
+		if _, err := client.CreateTable(ctx, table); err != nil {
+			return fmt.Errorf("error creating the table %q: %w", aws.ToString(table.TableName), err)
+		}
+	}
+	return nil
+}
+
+func (s *Stack) startFunctions(ctx context.Context, c *cloud.Cloud, binaries string, lockNodes []string) error {
+	queues, err := json.Marshal(s.QueueURLs)
+	if err != nil {
+		return fmt.Errorf("error encoding the queues: %w", err)
+	}
+	env := append(cloud.Env(s.AWSEndpoint),
+		"SLUICE_REDIS_URL="+s.RedisURL, "SLUICE_QUEUES="+string(queues),
+		"SLUICE_POLICY_TABLE="+policyTable, "SLUICE_OUTBOX_TABLE="+outboxTable)
+	if len(lockNodes) > 0 {
+		env = append(env, "SLUICE_LOCK_NODES="+strings.Join(lockNodes, ","))
+	}
+	log := &lines{out: s.cfg.Log}
+	for name, timeout := range s.timeouts() {
+		if err := c.CreateFunction(ctx, name, timeout); err != nil {
+			return err
+		}
+		perProcess := concurrency
+		if name == dispatcher {
+			perProcess = 1 // overlapping invocations are in processes of their own, as at AWS
+		}
+		fleet, err := lambdaproc.Start(lambdaproc.Function{
+			Name: name, Binary: filepath.Join(binaries, name), RuntimeAPI: c.Host() + "/_runtime/" + name, Processes: s.cfg.Processes,
+			Concurrency: perProcess, Env: append(env, s.cfg.Env...), Log: log,
+		})
+		if err != nil {
+			return err
+		}
+		s.fleets[name] = fleet
+		s.onClose(func() error { fleet.Stop(); return nil })
+	}
+	return nil
+}
+
+// awaitFunctions asks each function for nothing in particular until it answers.
+func (s *Stack) awaitFunctions(ctx context.Context, invoker gateway.Invoker) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	var e events.APIGatewayV2HTTPRequest
+	e.RawPath, e.RequestContext.HTTP.Method = "/ready", "GET"
+	payload, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("error encoding an event: %w", err)
+	}
+	for _, name := range []string{"lock", "enqueue", "limit"} {
+		for {
+			if _, err = invoker.Invoke(ctx, name, payload); err == nil {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("the function %s does not answer; its log tells why: %w", name, err)
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}
+	return nil
+}
+
+// lines keeps what several processes print from being mixed within a line.
+type lines struct {
+	mu  sync.Mutex
+	out interface{ Write([]byte) (int, error) }
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.out.Write(p)
+}

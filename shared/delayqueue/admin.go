@@ -1,0 +1,146 @@
+package delayqueue
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Stats counts a queue, in one call for each shard; nothing is scanned.
+func (q *Queues) Stats(ctx context.Context, queue string) (Stats, error) {
+	var total Stats
+	shards, err := q.allShards(ctx)
+	if err != nil {
+		return total, err
+	}
+	for shard := range shards {
+		p := placeOf(queue, shard)
+		rows, err := q.rows(ctx, q.scripts.stats, []string{p.due, p.leased, p.awaiting, p.dead, p.paused})
+		if err != nil {
+			return total, err
+		}
+		if len(rows) != 7 {
+			return total, fmt.Errorf("unexpected reply of stats: %v", rows)
+		}
+		total.Scheduled += number(rows[0])
+		total.Due += number(rows[1])
+		total.Dispatching += number(rows[2])
+		total.AwaitingAck += number(rows[3])
+		total.Dead += number(rows[4])
+		total.OldestDueMS = max(total.OldestDueMS, number(rows[5]))
+		total.Paused = total.Paused || number(rows[6]) == 1
+	}
+	return total, nil
+}
+
+// Pause stops a queue's jobs from being claimed, until an instant in ms since the epoch, or for good when that is zero.
+func (q *Queues) Pause(ctx context.Context, queue string, untilMS int64) error {
+	return q.eachShard(ctx, func(ctx context.Context, shard int) error {
+		return q.conn.Client().Set(ctx, placeOf(queue, shard).paused, untilMS, 0).Err()
+	})
+}
+
+// Resume ends a Pause.
+func (q *Queues) Resume(ctx context.Context, queue string) error {
+	return q.eachShard(ctx, func(ctx context.Context, shard int) error {
+		err := q.conn.Client().Del(ctx, placeOf(queue, shard).paused).Err()
+		if err == nil {
+			err = q.conn.Client().Publish(ctx, wakeChannel, wakeMessage(queue, shard)).Err()
+		}
+		return err
+	})
+}
+
+func (q *Queues) eachShard(ctx context.Context, do func(context.Context, int) error) error {
+	shards, err := q.allShards(ctx)
+	if err != nil {
+		return err
+	}
+	for shard := range shards {
+		if err := q.conn.Do(ctx, func(ctx context.Context) error { return do(ctx, shard) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Redrive sends dead jobs back to scheduled, due now, with attempt 0: those of ids, or without any up to limit of the oldest. It returns how many moved.
+func (q *Queues) Redrive(ctx context.Context, queue string, ids []string, limit int) (int64, error) {
+	shards, err := q.allShards(ctx)
+	if err != nil {
+		return 0, err
+	}
+	chosen := make([][]any, shards)
+	for _, id := range ids {
+		for _, shard := range q.candidates(id) {
+			chosen[shard] = append(chosen[shard], id)
+		}
+	}
+	var moved int64
+	for shard := range shards {
+		if len(ids) > 0 {
+			if len(chosen[shard]) == 0 {
+				continue
+			}
+			n, err := q.redriveShard(ctx, queue, shard, 0, chosen[shard])
+			if moved += n; err != nil {
+				return moved, err
+			}
+			continue
+		}
+		for step := int64(MaxBatch); step == MaxBatch && moved < int64(limit); { // in steps, so that no call holds Redis up
+			step = min(int64(limit)-moved, MaxBatch)
+			n, err := q.redriveShard(ctx, queue, shard, step, nil)
+			if moved += n; err != nil {
+				return moved, err
+			}
+			step = n
+		}
+	}
+	return moved, nil
+}
+
+func (q *Queues) redriveShard(ctx context.Context, queue string, shard int, most int64, ids []any) (int64, error) {
+	p := placeOf(queue, shard)
+	args := append([]any{wakeChannel, wakeMessage(queue, shard), most}, ids...)
+	reply, err := q.conn.Run(ctx, q.scripts.redrive, []string{p.due, p.dead, p.jobs}, args...)
+	return number(reply), err
+}
+
+// layoutKey holds every shard count that the queues were ever run with, so that a change of the count strands no job.
+const layoutKey = "{sluice:layout}:shards"
+
+// Register notes this deployment's shard count, and reads those of its past. Call it at start and now and then.
+func (q *Queues) Register(ctx context.Context) error {
+	return q.conn.Do(ctx, func(ctx context.Context) error {
+		var members *redis.StringSliceCmd
+		_, err := q.conn.Client().TxPipelined(ctx, func(p redis.Pipeliner) error {
+			p.SAdd(ctx, layoutKey, q.cfg.Shards)
+			members = p.SMembers(ctx, layoutKey)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		var counts []int
+		for _, m := range members.Val() {
+			if n, err := strconv.Atoi(m); err == nil && n > 0 && n <= MaxShards {
+				counts = append(counts, n)
+			}
+		}
+		q.setLayouts(counts)
+		return nil
+	})
+}
+
+// allShards is how many shards there are or ever were.
+func (q *Queues) allShards(ctx context.Context) (int, error) {
+	if !q.registered() {
+		if err := q.Register(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return q.AllShards(), nil
+}

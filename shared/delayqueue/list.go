@@ -1,0 +1,146 @@
+package delayqueue
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluicehq/sluice/shared/fault"
+)
+
+// List reads a page of up to limit jobs in a state, or in any when that is "", from a cursor ("" at first). next is "" on the last page. The order
+// is by shard, and in it by time. A page costs as much as it holds. Jobs that change their place while one pages may be seen twice or
+// not at all.
+func (q *Queues) List(ctx context.Context, queue string, state State, limit int, cursor string) (page []Info, next string, err error) {
+	at, err := parseCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	shards, err := q.allShards(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	for at.shard < shards {
+		sets := setsOf(placeOf(queue, at.shard), state)
+		for at.set < len(sets) {
+			found, more, err := q.listSet(ctx, queue, sets[at.set], state, limit-len(page), &at)
+			if err != nil {
+				return nil, "", err
+			}
+			page = append(page, found...)
+			if len(page) == limit {
+				return page, at.String(), nil
+			}
+			if !more {
+				at = position{shard: at.shard, set: at.set + 1, from: "-inf"}
+			}
+		}
+		at = position{shard: at.shard + 1, from: "-inf"}
+	}
+	return page, "", nil
+}
+
+// setsOf are the sorted sets that hold jobs in a state.
+func setsOf(p place, state State) []string {
+	switch state {
+	case Scheduled:
+		return []string{p.due}
+	case Dispatching:
+		return []string{p.leased}
+	case AwaitingAck:
+		return []string{p.awaiting}
+	case Dead:
+		return []string{p.dead}
+	case "":
+		return []string{p.due, p.leased, p.awaiting, p.dead, p.done}
+	default:
+		return []string{p.done}
+	}
+}
+
+// listSet reads the next piece of one set. It moves at on, also over jobs in another state.
+func (q *Queues) listSet(ctx context.Context, queue, set string, state State, limit int, at *position) (found []Info, more bool, err error) {
+	var members []redis.Z
+	var records []any
+	err = q.conn.Do(ctx, func(ctx context.Context) error {
+		client := q.conn.Client()
+		var err error
+		members, err = client.ZRangeByScoreWithScores(ctx, set, &redis.ZRangeBy{Min: at.from, Max: "+inf", Offset: at.skip, Count: int64(limit)}).Result()
+		if err != nil || len(members) == 0 {
+			return err
+		}
+		ids := make([]string, len(members))
+		for i, m := range members {
+			ids[i] = fmt.Sprint(m.Member)
+		}
+		records, err = client.HMGet(ctx, placeOf(queue, at.shard).jobs, ids...).Result()
+		return err
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	for i, m := range members {
+		at.pass(m.Score)
+		record, ok := records[i].(string)
+		if !ok {
+			continue
+		}
+		_, info, _, err := q.codec.decode(fmt.Sprint(m.Member), record)
+		if err != nil {
+			return nil, false, err
+		}
+		if state == "" || info.State == state {
+			found = append(found, info)
+		}
+	}
+	return found, len(members) == limit, nil
+}
+
+// position is where a listing goes on: after skip members of a score, in a set, in a shard.
+type position struct {
+	shard, set int
+	from       string
+	skip       int64
+}
+
+func (p *position) pass(score float64) {
+	text := strconv.FormatFloat(score, 'f', 0, 64)
+	if text != p.from {
+		p.from, p.skip = text, 0
+	}
+	p.skip++
+}
+
+// String is the cursor.
+func (p position) String() string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%d.%s.%d", p.shard, p.set, p.from, p.skip))
+}
+
+func parseCursor(cursor string) (position, error) {
+	if cursor == "" {
+		return position{from: "-inf"}, nil
+	}
+	bad := fault.Invalid("cursor", "is not a cursor of this listing")
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	parts := strings.Split(string(text), ".")
+	if err != nil || len(parts) != 4 {
+		return position{}, bad
+	}
+	numbers := make([]int64, 4)
+	for i, part := range parts {
+		if i == 2 && part == "-inf" {
+			continue
+		}
+		if numbers[i], err = strconv.ParseInt(part, 10, 64); err != nil || numbers[i] < 0 {
+			return position{}, bad
+		}
+	}
+	if numbers[0] > MaxShards || numbers[1] > 4 {
+		return position{}, bad
+	}
+	return position{shard: int(numbers[0]), set: int(numbers[1]), from: parts[2], skip: numbers[3]}, nil
+}

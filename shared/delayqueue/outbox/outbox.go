@@ -1,0 +1,253 @@
+// Package outbox keeps jobs in DynamoDB: those that were taken in while Redis was down, and durable ones beside Redis.
+//
+// Each job has two items: one under its due time, by which dispatchers find it, and one under its id, so that no id is taken in twice. A job
+// is sent, or moved to Redis, only by who claimed it; the claim has a fence.
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/sluicehq/sluice/shared/delayqueue"
+	"github.com/sluicehq/sluice/shared/fault"
+)
+
+const (
+	// buckets spread the load over partitions.
+	buckets = 4
+	// putConcurrency bounds the transactions of one batch at once.
+	putConcurrency = 16
+	// keep is how long an item outlives its job's due time before DynamoDB's TTL removes it: housekeeping, never a timer.
+	keep = 30 * 24 * time.Hour
+
+	waiting = "pending"
+	sent    = "sent"
+)
+
+// Outbox is one table.
+type Outbox struct {
+	client *dynamodb.Client
+	table  string
+	now    func() time.Time
+}
+
+// New makes an Outbox.
+func New(client *dynamodb.Client, table string) *Outbox {
+	return &Outbox{client: client, table: table, now: time.Now}
+}
+
+// TableInput describes the table: partition key "pk", sort key "sk". TTL is on the attribute "ttl".
+func TableInput(table string) *dynamodb.CreateTableInput {
+	return &dynamodb.CreateTableInput{
+		TableName: aws.String(table), BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String("sk"), AttributeType: types.ScalarAttributeTypeS},
+		},
+		KeySchema: []types.KeySchemaElement{
+			{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}, {AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange},
+		},
+	}
+}
+
+// Item is a job in the outbox.
+type Item struct {
+	Queue string
+	Job   delayqueue.Job
+	// Durable items stay beside Redis until their job was sent; others are only there until Redis is back.
+	Durable bool
+	// Sent says that the job was sent from here.
+	Sent   bool
+	SentMS int64
+
+	pk, sk string
+	lease  int64
+	fence  int64
+}
+
+// Put takes in jobs of one queue, each for itself. A job whose id is known changes nothing and comes back as a duplicate. The due time of a job with a
+// delay is by this function's clock.
+func (o *Outbox) Put(ctx context.Context, queue string, jobs []delayqueue.Job, durable bool) ([]delayqueue.Enqueued, []error) {
+	results, errs := make([]delayqueue.Enqueued, len(jobs)), make([]error, len(jobs))
+	limit := make(chan struct{}, putConcurrency)
+	var wait sync.WaitGroup
+	for i := range jobs {
+		limit <- struct{}{}
+		wait.Go(func() {
+			results[i], errs[i] = o.put(ctx, queue, jobs[i], durable)
+			<-limit
+		})
+	}
+	wait.Wait()
+	return results, errs
+}
+
+func (o *Outbox) put(ctx context.Context, queue string, j delayqueue.Job, durable bool) (delayqueue.Enqueued, error) {
+	now := o.now().UnixMilli()
+	j.RunAtMS, j.Delay = max(j.RunAtMS, now+j.Delay.Milliseconds()), 0
+	text, err := json.Marshal(j)
+	if err != nil {
+		return delayqueue.Enqueued{}, fmt.Errorf("error encoding a job: %w", err)
+	}
+	pk, sk := dueKey(queue, j, durable)
+	ttl := num((j.RunAtMS + keep.Milliseconds()) / 1000)
+	_, err = o.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+		{Put: &types.Put{TableName: aws.String(o.table), ConditionExpression: aws.String("attribute_not_exists(pk)"), Item: map[string]types.AttributeValue{
+			"pk": str(idKey(queue, j.ID)), "sk": str("id"), "due_pk": str(pk), "due_sk": str(sk), "run_at": num(j.RunAtMS), "ttl": ttl,
+		}}},
+		{Put: &types.Put{TableName: aws.String(o.table), Item: map[string]types.AttributeValue{
+			"pk": str(pk), "sk": str(sk), "queue": str(queue), "job": str(string(text)), "state": str(waiting), "lease": num(0), "fence": num(0), "ttl": ttl,
+		}}},
+	}})
+	var canceled *types.TransactionCanceledException
+	switch {
+	case errors.As(err, &canceled):
+		return o.known(ctx, queue, j)
+	case err != nil:
+		return delayqueue.Enqueued{}, fault.Unavailable("dynamodb", err)
+	}
+	return delayqueue.Enqueued{ID: j.ID, State: delayqueue.Scheduled, RunAtMS: j.RunAtMS}, nil
+}
+
+// known answers for an id that is here already.
+func (o *Outbox) known(ctx context.Context, queue string, j delayqueue.Job) (delayqueue.Enqueued, error) {
+	out, err := o.client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: aws.String(o.table), ConsistentRead: aws.Bool(true),
+		Key: map[string]types.AttributeValue{"pk": str(idKey(queue, j.ID)), "sk": str("id")},
+	})
+	if err != nil {
+		return delayqueue.Enqueued{}, fault.Unavailable("dynamodb", err)
+	}
+	if len(out.Item) == 0 {
+		return delayqueue.Enqueued{}, fault.Unavailable("dynamodb", errors.New("the transaction was canceled, and not by a known id"))
+	}
+	return delayqueue.Enqueued{ID: j.ID, State: delayqueue.Scheduled, RunAtMS: integer(out.Item["run_at"]), Duplicate: true}, nil
+}
+
+// Due reads up to limit jobs that were due at nowMS and that nobody has claimed or sent.
+func (o *Outbox) Due(ctx context.Context, nowMS int64, limit int) ([]Item, error) {
+	var due []Item
+	for _, prefix := range []string{"due", "durable"} {
+		found, err := o.read(ctx, prefix, nowMS, limit)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range found {
+			if !item.Sent && item.lease <= nowMS && len(due) < limit {
+				due = append(due, item)
+			}
+		}
+	}
+	return due, nil
+}
+
+// ToReturn reads up to limit items that belong into Redis: all that were taken in while it was down, and durable ones that are due before untilMS.
+func (o *Outbox) ToReturn(ctx context.Context, untilMS int64, limit int) ([]Item, error) {
+	found, err := o.read(ctx, "due", 1<<50, limit)
+	if err != nil {
+		return nil, err
+	}
+	durable, err := o.read(ctx, "durable", untilMS, limit)
+	return append(found, durable...), err
+}
+
+func (o *Outbox) read(ctx context.Context, prefix string, untilMS int64, limit int) ([]Item, error) {
+	var items []Item
+	for b := range buckets {
+		out, err := o.client.Query(ctx, &dynamodb.QueryInput{
+			TableName: aws.String(o.table), ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(limit)),
+			KeyConditionExpression: aws.String("pk = :pk AND sk < :until"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{
+				":pk": str(prefix + "#" + strconv.Itoa(b)), ":until": str(dueText(untilMS + 1)),
+			},
+		})
+		if err != nil {
+			return nil, fault.Unavailable("dynamodb", err)
+		}
+		for _, raw := range out.Items {
+			item, err := decode(raw)
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, item)
+		}
+	}
+	return items, nil
+}
+
+// Count tells how many jobs of a queue are in the outbox, up to what one page of each bucket holds.
+func (o *Outbox) Count(ctx context.Context, queue string) (int64, error) {
+	var total int64
+	for b := range buckets {
+		out, err := o.client.Query(ctx, &dynamodb.QueryInput{
+			TableName: aws.String(o.table), Select: types.SelectCount, KeyConditionExpression: aws.String("pk = :pk"),
+			FilterExpression:         aws.String("#q = :queue AND #s = :waiting"),
+			ExpressionAttributeNames: map[string]string{"#q": "queue", "#s": "state"},
+			ExpressionAttributeValues: map[string]types.AttributeValue{
+				":pk": str("due#" + strconv.Itoa(b)), ":queue": str(queue), ":waiting": str(waiting),
+			},
+		})
+		if err != nil {
+			return 0, fault.Unavailable("dynamodb", err)
+		}
+		total += int64(out.Count)
+	}
+	return total, nil
+}
+
+// dueKey is where dispatchers find a job: by bucket, and in it by time.
+func dueKey(queue string, j delayqueue.Job, durable bool) (pk, sk string) {
+	prefix := "due"
+	if durable {
+		prefix = "durable"
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(j.ID))
+	return prefix + "#" + strconv.Itoa(int(h.Sum32()%buckets)), dueText(j.RunAtMS) + "#" + queue + "#" + j.ID
+}
+
+func dueText(ms int64) string { return fmt.Sprintf("%016d", ms) }
+
+func idKey(queue, id string) string { return "id#" + queue + "#" + id }
+
+func decode(raw map[string]types.AttributeValue) (Item, error) {
+	item := Item{
+		Queue: text(raw["queue"]), pk: text(raw["pk"]), sk: text(raw["sk"]), lease: integer(raw["lease"]), fence: integer(raw["fence"]),
+		Sent: text(raw["state"]) == sent, SentMS: integer(raw["sent_at"]),
+	}
+	item.Durable = len(item.pk) > 7 && item.pk[:7] == "durable"
+	if err := json.Unmarshal([]byte(text(raw["job"])), &item.Job); err != nil {
+		return Item{}, fmt.Errorf("error decoding a job of the outbox: %w", err)
+	}
+	return item, nil
+}
+
+func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+func num(n int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+func text(v types.AttributeValue) string {
+	if s, ok := v.(*types.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
+}
+
+func integer(v types.AttributeValue) int64 {
+	if n, ok := v.(*types.AttributeValueMemberN); ok {
+		i, _ := strconv.ParseInt(n.Value, 10, 64)
+		return i
+	}
+	return 0
+}

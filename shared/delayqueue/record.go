@@ -1,0 +1,206 @@
+package delayqueue
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// A job's record is text in four parts, so that scripts read its first line only and one hash field holds all of it:
+//
+//	<state> <attempt> <max attempts> <run_at ms> <claims>[ a<ack timeout ms>][ b<backoff>][ x<expires ms>][ t<dispatched ms>]
+//	<last error>
+//	<JSON of group, headers and trace, or nothing>
+//	<payload: JSON, or 0x01 and zstd>
+const compressed = 0x01
+
+// compressOver is the payload size in bytes from which compression is tried.
+const compressOver = 1024
+
+// extra is what scripts never look at.
+type extra struct {
+	Group   string            `json:"g,omitempty"`
+	Headers map[string]string `json:"h,omitempty"`
+	Trace   string            `json:"t,omitempty"`
+	Durable bool              `json:"d,omitempty"`
+}
+
+// codec turns jobs into records and back. It is safe for concurrent use.
+type codec struct {
+	encoder *zstd.Encoder
+	decoder *zstd.Decoder
+}
+
+func newCodec() (*codec, error) {
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	if err != nil {
+		return nil, fmt.Errorf("error making the compressor: %w", err)
+	}
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*MaxPayload))
+	if err != nil {
+		return nil, fmt.Errorf("error making the decompressor: %w", err)
+	}
+	return &codec{encoder: encoder, decoder: decoder}, nil
+}
+
+// options are the parts of the header that a job has only when it needs them.
+func (j *Job) options() string {
+	var b strings.Builder
+	if j.MaxAttempts > 1 {
+		if j.AckTimeout > 0 {
+			b.WriteString(" a" + strconv.FormatInt(j.AckTimeout.Milliseconds(), 10))
+		}
+		jitter := "0"
+		if j.Backoff.Jitter {
+			jitter = "1"
+		}
+		fmt.Fprintf(&b, " b%d,%d,%d,%s", j.Backoff.InitialMS, j.Backoff.MaxMS, int64(math.Round(j.Backoff.Multiplier*1000)), jitter)
+	}
+	if j.ExpiresAtMS > 0 {
+		b.WriteString(" x" + strconv.FormatInt(j.ExpiresAtMS, 10))
+	}
+	return b.String()
+}
+
+// content is the last two parts of a record.
+func (c *codec) content(j *Job) (string, error) {
+	e := extra{Group: j.Group, Headers: j.Headers, Trace: j.Trace, Durable: j.Durable}
+	text := ""
+	if e.Group != "" || len(e.Headers) > 0 || e.Trace != "" || e.Durable {
+		encoded, err := json.Marshal(e)
+		if err != nil {
+			return "", fmt.Errorf("error encoding a job: %w", err)
+		}
+		text = string(encoded)
+	}
+	return text + "\n" + c.pack(j.Payload), nil
+}
+
+func (c *codec) pack(payload []byte) string {
+	if len(payload) > compressOver {
+		if packed := c.encoder.EncodeAll(payload, []byte{compressed}); len(packed) < len(payload) {
+			return string(packed)
+		}
+	}
+	return string(payload)
+}
+
+func (c *codec) unpack(stored string) (json.RawMessage, error) {
+	if stored == "" || stored[0] != compressed {
+		return json.RawMessage(stored), nil
+	}
+	payload, err := c.decoder.DecodeAll([]byte(stored[1:]), nil)
+	if err != nil {
+		return nil, fmt.Errorf("error decompressing a payload: %w", err)
+	}
+	return payload, nil
+}
+
+// header is a record's first line.
+type header struct {
+	state       State
+	attempt     int
+	maxAttempts int
+	runAtMS     int64
+	claims      int64
+	expiresMS   int64
+	sentMS      int64
+}
+
+func stateOf(letter string) (State, bool) {
+	switch letter {
+	case "s":
+		return Scheduled, true
+	case "g":
+		return Dispatching, true
+	case "d":
+		return Dispatched, true
+	case "w":
+		return AwaitingAck, true
+	case "k":
+		return Succeeded, true
+	case "c":
+		return Canceled, true
+	case "x":
+		return Expired, true
+	case "z":
+		return Dead, true
+	default:
+		return "", false
+	}
+}
+
+func parseHeader(line string) (header, error) {
+	var h header
+	parts := strings.Split(line, " ")
+	if len(parts) < 5 {
+		return h, errors.New("a job's header is too short")
+	}
+	state, ok := stateOf(parts[0])
+	numbers := make([]int64, 4)
+	for i := range numbers {
+		n, err := strconv.ParseInt(parts[i+1], 10, 64)
+		if err != nil {
+			ok = false
+		}
+		numbers[i] = n
+	}
+	if !ok {
+		return h, errors.New("a job's header is not readable")
+	}
+	h = header{state: state, attempt: int(numbers[0]), maxAttempts: int(numbers[1]), runAtMS: numbers[2], claims: numbers[3]}
+	for _, option := range parts[5:] {
+		switch {
+		case strings.HasPrefix(option, "x"):
+			h.expiresMS, _ = strconv.ParseInt(option[1:], 10, 64)
+		case strings.HasPrefix(option, "t"):
+			h.sentMS, _ = strconv.ParseInt(option[1:], 10, 64)
+		}
+	}
+	return h, nil
+}
+
+// decode reads a whole record.
+func (c *codec) decode(id, record string) (header, Info, extra, error) {
+	parts := strings.SplitN(record, "\n", 4)
+	if len(parts) != 4 {
+		return header{}, Info{}, extra{}, errors.New("a job's record is too short")
+	}
+	h, err := parseHeader(parts[0])
+	if err != nil {
+		return header{}, Info{}, extra{}, err
+	}
+	var e extra
+	if parts[2] != "" {
+		if err := json.Unmarshal([]byte(parts[2]), &e); err != nil {
+			return header{}, Info{}, extra{}, fmt.Errorf("error decoding a job: %w", err)
+		}
+	}
+	payload, err := c.unpack(parts[3])
+	if err != nil {
+		return header{}, Info{}, extra{}, err
+	}
+	return h, Info{
+		ID: id, State: h.state, RunAtMS: h.runAtMS, DispatchedAtMS: h.sentMS, Attempt: h.attempt, MaxAttempts: h.maxAttempts,
+		LastError: parts[1], Payload: payload, Group: e.Group, Headers: e.Headers, ExpiresAtMS: h.expiresMS,
+	}, e, nil
+}
+
+// oneLine makes an error's text fit for a record.
+func oneLine(s string) string {
+	s = strings.ToValidUTF8(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s), "?")
+	if len(s) > MaxError {
+		s = strings.ToValidUTF8(s[:MaxError], "")
+	}
+	return s
+}

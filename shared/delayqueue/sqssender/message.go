@@ -1,0 +1,90 @@
+package sqssender
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sluicehq/sluice/shared/delayqueue"
+)
+
+// message makes the SQS message of a job and its size in bytes as SQS counts it; why says that it can never be sent.
+func message(queue string, j *delayqueue.Claimed) (entry types.SendMessageBatchRequestEntry, size int, why string) {
+	body := string(j.Payload)
+	if !sendable(body) {
+		return entry, 0, "the payload has a character that SQS does not take"
+	}
+	attributes := map[string]types.MessageAttributeValue{
+		"sluice-job-id":  value(j.ID),
+		"sluice-queue":   value(queue),
+		"sluice-attempt": value(strconv.Itoa(j.Attempt)),
+		"sluice-run-at":  value(strconv.FormatInt(j.RunAtMS, 10)),
+	}
+	if why := addHeaders(attributes, j.Headers); why != "" {
+		return entry, 0, why
+	}
+	// The trace context is carried when there is room: it is never a reason not to send.
+	if _, taken := attributes["traceparent"]; j.Trace != "" && !taken && len(attributes) < maxAttributes {
+		attributes["traceparent"] = value(j.Trace)
+	}
+	size = len(body)
+	for name, v := range attributes {
+		size += len(name) + len(aws.ToString(v.DataType)) + len(aws.ToString(v.StringValue))
+	}
+	if size > maxBatchBytes {
+		return entry, 0, "it is larger than SQS takes"
+	}
+	return types.SendMessageBatchRequestEntry{MessageBody: aws.String(body), MessageAttributes: attributes}, size, ""
+}
+
+// overflowAttribute holds the headers that find no room as attributes of their own, as a JSON object: SQS takes ten, four are Sluice's, and a job may
+// have eight headers.
+const overflowAttribute = "sluice-headers"
+
+func addHeaders(attributes map[string]types.MessageAttributeValue, headers map[string]string) (why string) {
+	names := slices.Sorted(maps.Keys(headers))
+	room := maxAttributes - len(attributes)
+	rest := make(map[string]string)
+	if len(names) > room {
+		for _, name := range names[room-1:] {
+			rest[name] = headers[name]
+		}
+		names = names[:room-1]
+	}
+	for _, name := range names {
+		if !sendable(headers[name]) {
+			return "the header " + name + " has a value that SQS does not take"
+		}
+		attributes[name] = value(headers[name])
+	}
+	if len(rest) > 0 {
+		encoded, err := json.Marshal(rest)
+		if err != nil {
+			return "its headers cannot be encoded"
+		}
+		attributes[overflowAttribute] = value(string(encoded))
+	}
+	return ""
+}
+
+func value(s string) types.MessageAttributeValue {
+	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(s)}
+}
+
+// sendable tells whether SQS takes the text: #x9, #xA, #xD, #x20 to #xD7FF, #xE000 to #xFFFD, #x10000 to #x10FFFF, and not empty.
+func sendable(s string) bool {
+	if s == "" || !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if (r < ' ' && r != '\t' && r != '\n' && r != '\r') || r == 0xFFFE || r == 0xFFFF {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,145 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluicehq/sluice/shared/delayqueue"
+	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
+	"github.com/sluicehq/sluice/shared/delayqueue/sqssender"
+)
+
+const (
+	// awayPoll is how often a Redis that is away is asked for.
+	awayPoll = 200 * time.Millisecond
+	// outboxBatch is how many items one step takes from each part of the outbox.
+	outboxBatch = 100
+	// durableAhead is how long before its time a durable job is made sure to be in Redis.
+	durableAhead = 2 * time.Minute
+)
+
+// watchOutbox opens the gate when Redis is there and the outbox has been returned to it; while Redis is away it sends due jobs from the outbox.
+func (r *run) watchOutbox(ctx context.Context) {
+	var lastSend time.Time
+	for ctx.Err() == nil {
+		if r.store.Ping(ctx) == nil {
+			r.returnAll(ctx)
+			if ctx.Err() == nil && r.store.Register(ctx) == nil && r.gate.set(true) {
+				r.log.Info("redis is there: claiming")
+			}
+			r.restWhileOpen(ctx)
+			continue
+		}
+		r.gate.set(false)
+		if time.Since(lastSend) >= r.cfg.Poll {
+			lastSend = time.Now()
+			r.sendDue(ctx)
+		}
+		sleep(ctx, awayPoll)
+	}
+}
+
+// restWhileOpen waits for the next look at the outbox, or for the gate to be shut by a worker that found Redis away.
+func (r *run) restWhileOpen(ctx context.Context) {
+	for end := time.Now().Add(r.cfg.OutboxPoll); time.Now().Before(end) && r.gate.isOpen(); {
+		if !sleep(ctx, awayPoll) {
+			return
+		}
+	}
+}
+
+// sendDue sends the outbox's due jobs to SQS, each under a claim, and leaves a mark of what was sent for Redis.
+func (r *run) sendDue(ctx context.Context) {
+	if r.outbox == nil {
+		return
+	}
+	items, err := r.outbox.Due(ctx, time.Now().UnixMilli(), outboxBatch)
+	if err != nil {
+		r.log.Error("redis and the outbox are away: nothing can be sent", "cause", err.Error())
+		return
+	}
+	byQueue := make(map[string][]*outbox.Item)
+	for i := range items {
+		if r.cfg.Queues[items[i].Queue] == "" {
+			continue
+		}
+		if ok, err := r.outbox.Claim(ctx, &items[i], r.cfg.Lease); ok && err == nil {
+			byQueue[items[i].Queue] = append(byQueue[items[i].Queue], &items[i])
+		}
+	}
+	for queue, claimed := range byQueue {
+		r.sendItems(queue, claimed)
+	}
+}
+
+func (r *run) sendItems(queue string, items []*outbox.Item) {
+	jobs := make([]delayqueue.Claimed, len(items))
+	for i, item := range items {
+		j := item.Job
+		jobs[i] = delayqueue.Claimed{ID: j.ID, Attempt: 1, RunAtMS: j.RunAtMS, Payload: j.Payload, Group: j.Group, Headers: j.Headers, Trace: j.Trace}
+	}
+	now := time.Now()
+	for i, res := range r.sender.Send(r.work, queue, r.cfg.Queues[queue], jobs) {
+		var err error
+		if res.Outcome == sqssender.Accepted {
+			_, err = r.outbox.MarkSent(r.work, items[i])
+			r.tally.lateness(queue, now.UnixMilli()-items[i].Job.RunAtMS)
+			r.tally.delivered(queue, 1, nil)
+		} else {
+			_, err = r.outbox.Return(r.work, items[i], refusedMost)
+		}
+		if err != nil {
+			r.log.Error("the outbox did not note what became of a job", "queue", queue, "cause", err.Error())
+		}
+	}
+}
+
+// returnAll moves the outbox to Redis, in steps, until nothing is left that can be moved now. When the outbox itself is away it does not hold
+// Redis' jobs up.
+func (r *run) returnAll(ctx context.Context) {
+	if r.outbox == nil {
+		return
+	}
+	for ctx.Err() == nil {
+		items, err := r.outbox.ToReturn(ctx, time.Now().Add(durableAhead).UnixMilli(), outboxBatch)
+		if err != nil {
+			r.log.Error("the outbox is away: what is in it waits", "cause", err.Error())
+			return
+		}
+		moved := 0
+		for i := range items {
+			if r.returnItem(ctx, &items[i]) {
+				moved++
+			}
+		}
+		if moved == 0 {
+			return
+		}
+		r.log.Info("jobs were returned from the outbox to redis", "jobs", moved)
+	}
+}
+
+// returnItem reports whether the item left the outbox.
+func (r *run) returnItem(ctx context.Context, item *outbox.Item) bool {
+	if item.Sent {
+		return r.store.Settled(ctx, item.Queue, item.Job, item.SentMS) == nil && r.outbox.Remove(ctx, item) == nil
+	}
+	if !item.Free(time.Now()) {
+		return false // another dispatcher is sending it
+	}
+	if ok, err := r.outbox.Claim(ctx, item, r.cfg.Lease); !ok || err != nil {
+		return false
+	}
+	job := item.Job
+	job.Durable = item.Durable
+	results, errs := r.store.Enqueue(ctx, item.Queue, []delayqueue.Job{job})
+	if errs[0] != nil {
+		_, _ = r.outbox.Return(ctx, item, 0)
+		return false
+	}
+	if item.Durable && results[0].State == delayqueue.Scheduled {
+		_, _ = r.outbox.Return(ctx, item, durableAhead/2) // it stays until it is sent; no need to look again soon
+		return false
+	}
+	return r.outbox.Remove(ctx, item) == nil
+}
