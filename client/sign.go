@@ -1,0 +1,96 @@
+package client
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+)
+
+// signer signs requests with AWS Signature Version 4.
+//
+// See https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html.
+type signer struct {
+	v4      *v4.Signer
+	service string
+
+	mu          sync.Mutex
+	credentials aws.CredentialsProvider
+	region      string
+}
+
+func newSigner(cfg Config, host string) *signer {
+	service, region := serviceOf(host)
+	if cfg.Region != "" {
+		region = cfg.Region
+	}
+	s := &signer{v4: v4.NewSigner(), service: service, region: region}
+	if cfg.Credentials != nil {
+		s.credentials = aws.NewCredentialsCache(cfg.Credentials)
+	}
+	return s
+}
+
+// serviceOf reads the service to sign for, and the region, from the host names that AWS gives:
+// "<id>.execute-api.<region>.amazonaws.com" and "<id>.lambda-url.<region>.on.aws". A domain of one's own is an API Gateway.
+func serviceOf(host string) (service, region string) {
+	service = "execute-api"
+	labels := strings.Split(host, ".")
+	for i, label := range labels[:len(labels)-1] {
+		switch label {
+		case "execute-api":
+			return service, labels[i+1]
+		case "lambda-url":
+			return "lambda", labels[i+1]
+		}
+	}
+	return service, ""
+}
+
+// sign adds the signature. body is what the request sends.
+func (s *signer) sign(ctx context.Context, r *http.Request, body []byte) error {
+	provider, region, err := s.identity(ctx)
+	if err != nil {
+		return err
+	}
+	credentials, err := provider.Retrieve(ctx)
+	if err != nil {
+		return fmt.Errorf("error getting AWS credentials: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	if err := s.v4.SignHTTP(ctx, credentials, r, hex.EncodeToString(sum[:]), s.service, region, time.Now()); err != nil {
+		return fmt.Errorf("error signing the request: %w", err)
+	}
+	return nil
+}
+
+// identity loads the SDK's default configuration when it is first needed, and again while that fails.
+func (s *signer) identity(ctx context.Context) (aws.CredentialsProvider, string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.credentials == nil || s.region == "" {
+		cfg, err := awsconfig.LoadDefaultConfig(ctx)
+		if err != nil {
+			return nil, "", fmt.Errorf("error loading the AWS configuration: %w", err)
+		}
+		if s.credentials == nil {
+			s.credentials = cfg.Credentials
+		}
+		if s.region == "" {
+			s.region = cfg.Region
+		}
+	}
+	if s.region == "" {
+		return nil, "", errors.New("no AWS region: set Region, or AWS_REGION")
+	}
+	return s.credentials, s.region, nil
+}
