@@ -46,7 +46,9 @@ func (q call) problem(response *http.Response, text []byte) error {
 	var p problem
 	_ = json.Unmarshal(text, &p) // what is no JSON leaves it empty
 	if isProblem(response) && p.Code != "" {
-		return p.asError(q.op, response.Header)
+		e := p.asError(q.op, response.Header)
+		e.Status = response.StatusCode
+		return e
 	}
 	e := &Error{Op: q.op, Status: response.StatusCode, RequestID: requestID(response.Header), RetryAfter: retryAfter(response.Header)}
 	said := ""

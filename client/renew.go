@@ -68,7 +68,8 @@ func (l *Lock) extend(ctx context.Context) bool {
 		if e, ok := errors.AsType[*Error](err); ok {
 			wait = max(wait, e.RetryAfter)
 		}
-		if !pause(ctx, min(wait, time.Until(l.ValidUntil())/3)) {
+		// Several attempts fit into what is left, but not a storm of them at its end.
+		if !pause(ctx, max(min(wait, time.Until(l.ValidUntil())/3), l.o.TTL/50)) {
 			return false
 		}
 	}
