@@ -2,6 +2,8 @@ package client_test
 
 import (
 	"context"
+	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -155,3 +157,49 @@ func TestWorkUnderTheLockEndsWithIt(t *testing.T) {
 
 // pass lets time pass in a bubble, where it is not real.
 func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the clock of testing/synctest
+
+// stubborn is a transport that keeps a renewal to itself for a while, whatever becomes of its context, and then sends it.
+type stubborn struct {
+	api  *fakeapi.API
+	held time.Duration
+}
+
+func (s stubborn) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/renew") {
+		pass(s.held)
+		return s.api.RoundTrip(r.WithContext(context.WithoutCancel(r.Context())))
+	}
+	return s.api.RoundTrip(r)
+}
+
+func TestUnlockWaitsForARenewalThatCannotBeCalledBack(t *testing.T) {
+	inBubble(t, func(b bubble) {
+		c, err := client.New(client.Config{
+			Endpoint: "http://sluice.test", Auth: client.None, HTTPClient: &http.Client{Transport: stubborn{api: b.api, held: time.Second}},
+		})
+		require.NoError(b, err)
+		l, err := c.Lock(b.Context(), "report", client.LockOptions{TTL: ttl})
+		require.NoError(b, err)
+		pass(ttl/3 + time.Millisecond)
+		require.NoError(b, l.Unlock(b.Context()))
+		var order []string
+		for _, r := range b.api.Requests("") {
+			order = append(order, r.Action)
+		}
+		require.Equal(b, []string{"acquire", "renew", "release"}, order)
+	})
+}
+
+func TestTheLostSignalComesInTimeAlthoughARenewalIsStuck(t *testing.T) {
+	inBubble(t, func(b bubble) {
+		c, err := client.New(client.Config{
+			Endpoint: "http://sluice.test", Auth: client.None, HTTPClient: &http.Client{Transport: stubborn{api: b.api, held: time.Hour}},
+		})
+		require.NoError(b, err)
+		l, err := c.Lock(b.Context(), "report", client.LockOptions{TTL: ttl})
+		require.NoError(b, err)
+		after, cause := ended(l)
+		require.Equal(b, ttl-drift, after)
+		require.ErrorIs(b, cause, client.ErrExpired)
+	})
+}

@@ -86,7 +86,7 @@ func (a *API) RoundTrip(r *http.Request) (*http.Response, error) {
 		time.Sleep(fault.Before) //nolint:forbidigo // the fake's latency
 		status, doc := a.carryOut(action, segments[1]+"/"+segments[2], body, fault)
 		a.note(Request{Action: action, At: time.Now(), Status: status, Body: body, Header: r.Header})
-		time.Sleep(fault.After) //nolint:forbidigo // the fake's latency
+		time.Sleep(fault.After)           //nolint:forbidigo // the fake's latency
 		answered <- response(status, doc) //nolint:bodyclose // the client closes it
 	})
 	select {
