@@ -201,5 +201,6 @@ func TestTheLostSignalComesInTimeAlthoughARenewalIsStuck(t *testing.T) {
 		after, cause := ended(l)
 		require.Equal(b, ttl-drift, after)
 		require.ErrorIs(b, cause, client.ErrExpired)
+		require.ErrorIs(b, l.Unlock(b.Context()), client.ErrExpired)
 	})
 }
