@@ -37,7 +37,7 @@ func (q *Queue) Name() string { return q.name }
 // QueueStats are a queue's counts.
 type QueueStats struct {
 	Name        string `json:"name"`
-	Scheduled   int64  `json:"scheduled"`     // all that are scheduled, the due ones included
+	Scheduled   int64  `json:"scheduled"`     // those whose time has not come
 	Due         int64  `json:"due"`           // those whose time has come
 	Dispatching int64  `json:"dispatching"`   // on their way to SQS
 	AwaitingAck int64  `json:"awaiting_ack"`  // with a consumer

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -108,10 +109,8 @@ func TestAJobOfOneAttemptNeedsNoAckAndItsFailureStaysWithSQS(t *testing.T) {
 
 func failing(ids ...string) consumer.Handler {
 	return func(_ context.Context, m *consumer.Message) error {
-		for _, id := range ids {
-			if m.MessageID == id {
-				return errors.New("no")
-			}
+		if slices.Contains(ids, m.MessageID) {
+			return errors.New("no")
 		}
 		return nil
 	}
@@ -190,7 +189,9 @@ func TestWhatCannotBeBegunInTheFunctionsTimeIsReportedAsFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
+		begun := 0
 		c := newConsumer(t, consumer.Config{Concurrency: 1, Handle: func(ctx context.Context, _ *consumer.Message) error {
+			begun++
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
@@ -203,6 +204,7 @@ func TestWhatCannotBeBegunInTheFunctionsTimeIsReportedAsFailed(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 9*time.Second, time.Since(started), "a second is kept for the answer")
 		require.Equal(t, []events.SQSBatchItemFailure{{ItemIdentifier: "c"}, {ItemIdentifier: "d"}}, response.BatchItemFailures)
+		require.Equal(t, 3, begun)
 	})
 }
 
