@@ -1,0 +1,164 @@
+# Alarms, each with a runbook in docs/operations.md under the same name. Metrics of the namespace Sluice come from the functions' logs (embedded
+# metric format) and have the dimensions that the code gives them; a test holds the names against the source.
+
+locals {
+  dispatcher = { function = "dispatcher" }
+  runbooks   = "Runbook: docs/operations.md#"
+
+  # Every alarm says what a missing value means: for a heartbeat the worst, for a count of faults that there was none.
+  metric_alarms = { for name, alarm in merge(
+    {
+      "dispatcher-heartbeat" = {
+        description = "No dispatcher has worked for two minutes: jobs are not sent."
+        runbook     = "dispatcher-heartbeat"
+        namespace   = "Sluice", metric = "heartbeat", dimensions = local.dispatcher, stat = "Sum"
+        below       = true, threshold = 1, period = 60, periods = 2, points = 2, missing = "breaching"
+      }
+      "dispatcher-undelivered" = {
+        description = "EventBridge or Lambda could not run the dispatcher, and put the invocation into its dead-letter queue."
+        runbook     = "dispatcher-undelivered"
+        namespace   = "AWS/SQS", metric = "ApproximateNumberOfMessagesVisible", dimensions = { QueueName = aws_sqs_queue.dispatcher_dead.name }, stat = "Maximum"
+        below       = false, threshold = 1, period = 300, periods = 1, points = 1, missing = "notBreaching"
+      }
+      "limits-degraded" = {
+        description = "Redis is away: limits are decided as each policy's on_unavailable says."
+        runbook     = "degraded"
+        namespace   = "Sluice", metric = "degraded", dimensions = { function = "limit" }, stat = "Sum"
+        below       = false, threshold = 1, period = 60, periods = 3, points = 2, missing = "notBreaching"
+      }
+    },
+    { for name in keys(var.queues) : "lateness-${name}" => {
+      description = "Jobs of the queue ${name} reach SQS late."
+      runbook     = "lateness"
+      namespace   = "Sluice", metric = "lateness", dimensions = merge(local.dispatcher, { queue = name }), stat = "p99"
+      below       = false, threshold = var.alarms.lateness_p99_ms, period = 60, periods = 5, points = 3, missing = "notBreaching"
+    } },
+    { for name in keys(var.queues) : "oldest-due-${name}" => {
+      description = "A job of the queue ${name} is due and not sent: the dispatcher does not keep up, or SQS refuses it."
+      runbook     = "oldest-due"
+      namespace   = "Sluice", metric = "oldest_due", dimensions = merge(local.dispatcher, { queue = name }), stat = "Maximum"
+      below       = false, threshold = var.alarms.oldest_due_ms, period = 60, periods = 3, points = 3, missing = "notBreaching"
+    } },
+    { for name in keys(var.queues) : "dead-jobs-${name}" => {
+      description = "Jobs of the queue ${name} are dead: their attempts are used up. They wait for a redrive."
+      runbook     = "dead-jobs"
+      namespace   = "Sluice", metric = "dead", dimensions = merge(local.dispatcher, { queue = name }), stat = "Maximum"
+      below       = false, threshold = 1, period = 300, periods = 1, points = 1, missing = "notBreaching"
+    } },
+    { for name in keys(var.queues) : "outbox-${name}" => {
+      description = "Jobs of the queue ${name} wait in the outbox: it is not drained."
+      runbook     = "outbox"
+      namespace   = "Sluice", metric = "outbox", dimensions = merge(local.dispatcher, { queue = name }), stat = "Minimum"
+      below       = false, threshold = 1, period = 60, periods = var.alarms.outbox_minutes, points = var.alarms.outbox_minutes, missing = "notBreaching"
+    } },
+    { for name in keys(var.queues) : "degraded-${name}" => {
+      description = "Redis is away: jobs of the queue ${name} are taken into the outbox in DynamoDB."
+      runbook     = "degraded"
+      namespace   = "Sluice", metric = "degraded", dimensions = { function = "enqueue", queue = name }, stat = "Sum"
+      below       = false, threshold = 1, period = 60, periods = 3, points = 2, missing = "notBreaching"
+    } },
+    { for name in keys(var.queues) : "dead-letters-${name}" => {
+      description = "Consumers of the queue ${name} failed on messages as often as allowed: they are in the dead-letter queue."
+      runbook     = "dead-letters"
+      namespace   = "AWS/SQS", metric = "ApproximateNumberOfMessagesVisible", dimensions = { QueueName = aws_sqs_queue.dead[name].name }, stat = "Maximum"
+      below       = false, threshold = 1, period = 300, periods = 1, points = 1, missing = "notBreaching"
+    } },
+    { for name, f in local.functions : "throttles-${name}" => {
+      description = "Lambda throttles the function ${name}: its reserved concurrency, or the account's, is used up."
+      runbook     = "throttles"
+      namespace   = "AWS/Lambda", metric = "Throttles", dimensions = { FunctionName = f.name }, stat = "Sum"
+      below       = false, threshold = 1, period = 60, periods = 3, points = 2, missing = "notBreaching"
+    } },
+    { for name, f in local.functions : "errors-${name}" => {
+      description = "Invocations of the function ${name} fail: it crashes, or runs out of time."
+      runbook     = "errors"
+      namespace   = "AWS/Lambda", metric = "Errors", dimensions = { FunctionName = f.name }, stat = "Sum"
+      below       = false, threshold = 1, period = 300, periods = 1, points = 1, missing = "notBreaching"
+    } },
+    { for name in ["api-5xx"] : name => {
+      description = "The API answers 5xx: a store is away, or a function is broken."
+      runbook     = "api-5xx"
+      namespace   = "AWS/ApiGateway", metric = "5xx", dimensions = { ApiId = aws_apigatewayv2_api.this[0].id }, stat = "Sum"
+      below       = false, threshold = 5, period = 60, periods = 3, points = 2, missing = "notBreaching"
+    } if local.make_api },
+    { for name, f in local.url_functions : "url-5xx-${name}" => {
+      description = "The function URL of ${name} answers 5xx: a store is away, or the function is broken."
+      runbook     = "api-5xx"
+      namespace   = "AWS/Lambda", metric = "Url5xxCount", dimensions = { FunctionName = f.name }, stat = "Sum"
+      below       = false, threshold = 5, period = 60, periods = 3, points = 2, missing = "notBreaching"
+    } },
+  ) : name => alarm if var.alarms.enabled }
+
+  # What has to be computed from metrics first.
+  computed_alarms = { for name, alarm in {
+    "redis-memory" = {
+      description = "Redis is nearly full. When it is, it refuses writes: locks answer 503, and jobs go to the outbox."
+      runbook     = "redis-memory"
+      expression  = "100 * used / most", label = "memory used (%)", threshold = var.alarms.memory_percent, period = 60, periods = 5, points = 5
+      metrics     = { used = "used_memory", most = "maxmemory" }
+    }
+    "redis-evictions" = {
+      description = "Redis has evicted keys: locks or jobs may be lost. maxmemory-policy must be noeviction."
+      runbook     = "redis-evictions"
+      expression  = "DIFF(evicted)", label = "keys evicted", threshold = 1, period = 60, periods = 1, points = 1
+      metrics     = { evicted = "evicted_keys" }
+    }
+  } : name => alarm if var.alarms.enabled }
+}
+
+resource "aws_cloudwatch_metric_alarm" "metric" {
+  for_each = local.metric_alarms
+
+  alarm_name          = "${var.name}-${each.key}"
+  alarm_description   = "${each.value.description} ${local.runbooks}${each.value.runbook}"
+  namespace           = each.value.namespace
+  metric_name         = each.value.metric
+  dimensions          = each.value.dimensions
+  statistic           = startswith(each.value.stat, "p") ? null : each.value.stat
+  extended_statistic  = startswith(each.value.stat, "p") ? each.value.stat : null
+  comparison_operator = each.value.below ? "LessThanThreshold" : "GreaterThanOrEqualToThreshold"
+  threshold           = each.value.threshold
+  period              = each.value.period
+  evaluation_periods  = each.value.periods
+  datapoints_to_alarm = each.value.points
+  treat_missing_data  = each.value.missing
+  alarm_actions       = var.alarms.actions
+  ok_actions          = var.alarms.actions
+  tags                = local.tags
+}
+
+resource "aws_cloudwatch_metric_alarm" "computed" {
+  for_each = local.computed_alarms
+
+  alarm_name          = "${var.name}-${each.key}"
+  alarm_description   = "${each.value.description} ${local.runbooks}${each.value.runbook}"
+  comparison_operator = "GreaterThanOrEqualToThreshold"
+  threshold           = each.value.threshold
+  evaluation_periods  = each.value.periods
+  datapoints_to_alarm = each.value.points
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = var.alarms.actions
+  ok_actions          = var.alarms.actions
+  tags                = local.tags
+
+  metric_query {
+    id          = "result"
+    expression  = each.value.expression
+    label       = each.value.label
+    return_data = true
+  }
+
+  dynamic "metric_query" {
+    for_each = each.value.metrics
+    content {
+      id = metric_query.key
+      metric {
+        namespace   = "Sluice"
+        metric_name = metric_query.value
+        dimensions  = local.dispatcher
+        period      = each.value.period
+        stat        = "Maximum"
+      }
+    }
+  }
+}

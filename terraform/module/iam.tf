@@ -1,0 +1,52 @@
+# What each function may do, by the stores it uses. modules/function adds logs, the key, the network and traces.
+
+locals {
+  # The calls of the adapters: shared/lock/dynamolock, shared/delayqueue/outbox, shared/policy/dynamopolicy. A test reads them from the source.
+  # What a transaction does is allowed by its parts.
+  table_actions = {
+    locks    = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+    outbox   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+    policies = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan"]
+  }
+
+  table_statements = {
+    lock       = [{ sid = "Locks", actions = local.table_actions.locks, resources = [aws_dynamodb_table.locks.arn] }]
+    enqueue    = [{ sid = "Outbox", actions = local.table_actions.outbox, resources = [aws_dynamodb_table.outbox.arn] }]
+    dispatcher = [{ sid = "Outbox", actions = local.table_actions.outbox, resources = [aws_dynamodb_table.outbox.arn] }]
+    limit      = [{ sid = "Policies", actions = local.table_actions.policies, resources = [aws_dynamodb_table.policies.arn] }]
+  }
+
+  # SendMessageBatch is allowed by SendMessage. Without a queue there is a resource that does not exist, since IAM refuses an empty list.
+  job_queue_arns = length(var.queues) > 0 ? [for q in aws_sqs_queue.jobs : q.arn] : ["arn:${local.partition}:sqs:${local.region}:${local.account}:${var.name}-jobs-none"]
+  dispatch_statements = [
+    { sid = "SendJobs", actions = ["sqs:SendMessage"], resources = local.job_queue_arns },
+    { sid = "DeadInvocations", actions = ["sqs:SendMessage"], resources = [aws_sqs_queue.dispatcher_dead.arn] },
+  ]
+
+  redis_statements = concat(
+    local.redis.auth != "iam" ? [] : [{
+      sid     = "ConnectToCache"
+      actions = ["elasticache:Connect"]
+      resources = var.existing_cache != null ? var.existing_cache.connect_arns : [
+        local.make_serverless ? aws_elasticache_serverless_cache.this[0].arn : aws_elasticache_replication_group.this[0].arn,
+        aws_elasticache_user.functions[0].arn,
+      ]
+    }],
+    !local.with_secret ? [] : [{
+      sid       = "ReadPassword"
+      actions   = ["secretsmanager:GetSecretValue"]
+      resources = [var.existing_cache.secret_arn]
+    }],
+    !local.with_secret || try(var.existing_cache.secret_kms_key_arn, null) == null ? [] : [{
+      sid       = "DecryptPassword"
+      actions   = ["kms:Decrypt"]
+      resources = [var.existing_cache.secret_kms_key_arn]
+    }],
+  )
+
+  quorum_statements = var.quorum_nodes == 0 ? [] : [{
+    sid       = "ConnectToQuorum"
+    actions   = ["elasticache:Connect"]
+    resources = concat([for node in aws_elasticache_replication_group.quorum : node.arn], [aws_elasticache_user.functions[0].arn])
+  }]
+}

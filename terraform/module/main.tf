@@ -1,0 +1,34 @@
+data "aws_caller_identity" "current" {}
+
+data "aws_partition" "current" {}
+
+data "aws_region" "current" {}
+
+locals {
+  account   = data.aws_caller_identity.current.account_id
+  partition = data.aws_partition.current.partition
+  region    = data.aws_region.current.region
+
+  tags = merge({ "sluice:deployment" = var.name }, var.tags)
+
+  # What each function gets unless var.functions says otherwise. A lock may wait for 20 s, and API Gateway for 30. The dispatcher outlives its
+  # schedule, so that each invocation meets its successor: there is no gap.
+  defaults = {
+    lock       = { memory_mb = 256, timeout_seconds = 29, reserved_concurrency = 200 }
+    enqueue    = { memory_mb = 256, timeout_seconds = 10, reserved_concurrency = 100 }
+    dispatcher = { memory_mb = 256, timeout_seconds = 120, reserved_concurrency = 5 }
+    limit      = { memory_mb = 256, timeout_seconds = 10, reserved_concurrency = 200 }
+  }
+  settings = { for name, d in local.defaults : name => {
+    memory_mb            = coalesce(try(var.functions[name].memory_mb, null), d.memory_mb)
+    timeout_seconds      = coalesce(try(var.functions[name].timeout_seconds, null), d.timeout_seconds)
+    reserved_concurrency = coalesce(try(var.functions[name].reserved_concurrency, null), d.reserved_concurrency)
+  } }
+
+  functions = {
+    lock       = module.lock
+    enqueue    = module.enqueue
+    dispatcher = module.dispatcher
+    limit      = module.limit
+  }
+}

@@ -1,0 +1,52 @@
+# One Lambda function with what belongs to it alone: its log group, made first so that it has a retention and a key, and its role.
+
+resource "aws_cloudwatch_log_group" "this" {
+  name              = "/aws/lambda/${var.name}"
+  retention_in_days = var.log_retention_days
+  kms_key_id        = var.key_arn
+  tags              = var.tags
+}
+
+resource "aws_lambda_function" "this" {
+  function_name = var.name
+  description   = var.description
+  role          = aws_iam_role.this.arn
+  tags          = var.tags
+
+  runtime          = "provided.al2023"
+  handler          = "bootstrap"
+  architectures    = [var.architecture]
+  filename         = var.code.filename
+  source_code_hash = var.code.hash
+  s3_bucket        = var.code.s3_bucket
+  s3_key           = var.code.s3_key
+
+  memory_size                    = var.settings.memory_mb
+  timeout                        = var.settings.timeout_seconds
+  reserved_concurrent_executions = var.settings.reserved_concurrency
+  kms_key_arn                    = var.key_arn
+
+  environment {
+    variables = var.environment
+  }
+
+  logging_config {
+    log_group  = aws_cloudwatch_log_group.this.name
+    log_format = "Text" # the function's own lines are JSON already, and the embedded metrics must stay as they are
+  }
+
+  tracing_config {
+    mode = var.tracing ? "Active" : "PassThrough"
+  }
+
+  dynamic "vpc_config" {
+    for_each = var.vpc_config == null ? [] : [var.vpc_config]
+    content {
+      subnet_ids         = vpc_config.value.subnet_ids
+      security_group_ids = vpc_config.value.security_group_ids
+    }
+  }
+
+  # Without its permissions a function in a VPC can neither be made nor removed.
+  depends_on = [aws_iam_role_policy.this]
+}

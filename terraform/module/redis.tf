@@ -1,0 +1,35 @@
+# How the functions reach Redis, whichever it is.
+
+locals {
+  redis = (
+    var.existing_cache != null ? {
+      url          = var.existing_cache.url
+      cluster      = var.existing_cache.cluster
+      auth         = var.existing_cache.auth
+      user         = var.existing_cache.user
+      iam_resource = var.existing_cache.iam_resource
+      secret_arn   = var.existing_cache.secret_arn
+    }
+    : local.make_serverless ? {
+      url          = "rediss://${aws_elasticache_serverless_cache.this[0].endpoint[0].address}:${aws_elasticache_serverless_cache.this[0].endpoint[0].port}"
+      cluster      = true
+      auth         = "iam"
+      user         = aws_elasticache_user.functions[0].user_name
+      iam_resource = aws_elasticache_serverless_cache.this[0].name
+      secret_arn   = null
+    }
+    : {
+      url = "rediss://${local.cluster_mode
+        ? aws_elasticache_replication_group.this[0].configuration_endpoint_address
+      : aws_elasticache_replication_group.this[0].primary_endpoint_address}:6379"
+      cluster      = local.cluster_mode
+      auth         = "iam"
+      user         = aws_elasticache_user.functions[0].user_name
+      iam_resource = aws_elasticache_replication_group.this[0].replication_group_id
+      secret_arn   = null
+    }
+  )
+
+  # A token is for one cache, which a quorum node's host name tells: "master.<replication group>.…".
+  quorum_urls = [for node in aws_elasticache_replication_group.quorum : "rediss://${node.primary_endpoint_address}:6379"]
+}

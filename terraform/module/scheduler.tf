@@ -1,0 +1,93 @@
+# EventBridge Scheduler invokes the dispatcher every minute.
+
+resource "aws_scheduler_schedule_group" "this" {
+  name = var.name
+  tags = local.tags
+}
+
+resource "aws_scheduler_schedule" "dispatcher" {
+  name                = "${var.name}-dispatcher"
+  description         = "Invokes Sluice's dispatcher, which works until its successor has taken over"
+  group_name          = aws_scheduler_schedule_group.this.name
+  schedule_expression = "rate(1 minute)"
+  kms_key_arn         = local.key_arn
+
+  flexible_time_window {
+    mode = "OFF"
+  }
+
+  target {
+    arn      = module.dispatcher.arn
+    role_arn = aws_iam_role.scheduler.arn
+    input    = jsonencode({ source = "schedule" })
+
+    # A tick that could not be delivered within its minute is worth nothing: the next one is due.
+    retry_policy {
+      maximum_event_age_in_seconds = 60
+      maximum_retry_attempts       = 2
+    }
+
+    dead_letter_config {
+      arn = aws_sqs_queue.dispatcher_dead.arn
+    }
+  }
+}
+
+# The same for what Lambda itself could not run.
+resource "aws_lambda_function_event_invoke_config" "dispatcher" {
+  function_name                = module.dispatcher.name
+  maximum_event_age_in_seconds = 60
+  maximum_retry_attempts       = 0
+
+  destination_config {
+    on_failure {
+      destination = aws_sqs_queue.dispatcher_dead.arn
+    }
+  }
+}
+
+resource "aws_sqs_queue" "dispatcher_dead" {
+  name                      = "${var.name}-dispatcher-dead"
+  message_retention_seconds = 1209600
+  kms_master_key_id         = local.key_arn
+  tags                      = local.tags
+}
+
+# No queue of jobs may use it as its dead-letter queue.
+resource "aws_sqs_queue_redrive_allow_policy" "dispatcher_dead" {
+  queue_url            = aws_sqs_queue.dispatcher_dead.id
+  redrive_allow_policy = jsonencode({ redrivePermission = "denyAll" })
+}
+
+resource "aws_iam_role" "scheduler" {
+  name        = "${var.name}-scheduler"
+  description = "EventBridge Scheduler, to invoke the dispatcher"
+  tags        = local.tags
+
+  assume_role_policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Effect    = "Allow"
+      Principal = { Service = "scheduler.amazonaws.com" }
+      Action    = "sts:AssumeRole"
+      Condition = {
+        StringEquals = { "aws:SourceAccount" = local.account }
+        ArnEquals    = { "aws:SourceArn" = aws_scheduler_schedule_group.this.arn }
+      }
+    }]
+  })
+}
+
+resource "aws_iam_role_policy" "scheduler" {
+  name = "dispatch"
+  role = aws_iam_role.scheduler.id
+
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [
+      { Sid = "Invoke", Effect = "Allow", Action = ["lambda:InvokeFunction"], Resource = [module.dispatcher.arn] },
+      { Sid = "DeadLetters", Effect = "Allow", Action = ["sqs:SendMessage"], Resource = [aws_sqs_queue.dispatcher_dead.arn] },
+      { Sid = "Key", Effect = "Allow", Action = ["kms:Decrypt", "kms:GenerateDataKey"], Resource = [local.key_arn] },
+    ]
+  })
+}

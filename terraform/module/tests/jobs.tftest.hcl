@@ -1,0 +1,155 @@
+# The dispatcher's schedule, and the queues.
+
+mock_provider "aws" {}
+
+override_data {
+  target = data.aws_caller_identity.current
+  values = { account_id = "111122223333" }
+}
+
+override_data {
+  target = data.aws_availability_zones.available
+  values = { names = ["eu-central-1a", "eu-central-1b"] }
+}
+
+override_resource {
+  target = aws_kms_key.this
+  values = { arn = "arn:aws:kms:eu-central-1:111122223333:key/sluice" }
+}
+
+override_resource {
+  target = aws_sqs_queue.dead
+  values = { arn = "arn:aws:sqs:eu-central-1:111122223333:dead", id = "https://sqs.eu-central-1.amazonaws.com/111122223333/dead" }
+}
+
+override_resource {
+  target = aws_sqs_queue.jobs
+  values = { arn = "arn:aws:sqs:eu-central-1:111122223333:jobs", url = "https://sqs.eu-central-1.amazonaws.com/111122223333/jobs" }
+}
+
+override_resource {
+  target = aws_sqs_queue.dispatcher_dead
+  values = { arn = "arn:aws:sqs:eu-central-1:111122223333:dispatcher-dead" }
+}
+
+override_resource {
+  target = module.dispatcher.aws_lambda_function.this
+  values = { arn = "arn:aws:lambda:eu-central-1:111122223333:function:sluice-dispatcher" }
+}
+
+override_resource {
+  target = aws_iam_role.scheduler
+  values = { arn = "arn:aws:iam::111122223333:role/sluice-scheduler" }
+}
+
+override_resource {
+  target = aws_scheduler_schedule_group.this
+  values = { arn = "arn:aws:scheduler:eu-central-1:111122223333:schedule-group/sluice" }
+}
+
+variables {
+  packages = { directory = "tests/packages" }
+  queues = {
+    orders = { consumer_timeout_seconds = 60, max_receive_count = 3 }
+    mail   = { fifo = true }
+  }
+}
+
+run "the_dispatcher_is_invoked_every_minute_with_bounded_retries" {
+  assert {
+    condition     = aws_scheduler_schedule.dispatcher.schedule_expression == "rate(1 minute)" && aws_scheduler_schedule.dispatcher.flexible_time_window[0].mode == "OFF"
+    error_message = "The dispatcher must be invoked every minute, on the minute."
+  }
+  assert {
+    condition     = aws_scheduler_schedule.dispatcher.target[0].arn == "arn:aws:lambda:eu-central-1:111122223333:function:sluice-dispatcher" && aws_scheduler_schedule.dispatcher.target[0].role_arn == "arn:aws:iam::111122223333:role/sluice-scheduler"
+    error_message = "The schedule must invoke the dispatcher, with its own role."
+  }
+  assert {
+    condition     = aws_scheduler_schedule.dispatcher.target[0].retry_policy[0].maximum_event_age_in_seconds == 60 && aws_scheduler_schedule.dispatcher.target[0].retry_policy[0].maximum_retry_attempts == 2
+    error_message = "A tick that is a minute old must not be tried again."
+  }
+  assert {
+    condition = [
+      aws_scheduler_schedule.dispatcher.target[0].dead_letter_config[0].arn,
+      aws_lambda_function_event_invoke_config.dispatcher.destination_config[0].on_failure[0].destination,
+    ] == ["arn:aws:sqs:eu-central-1:111122223333:dispatcher-dead", "arn:aws:sqs:eu-central-1:111122223333:dispatcher-dead"]
+    error_message = "An invocation that fails, at EventBridge or at Lambda, must go to the dead-letter queue."
+  }
+  assert {
+    condition     = module.dispatcher.wiring.function.timeout > 60
+    error_message = "The dispatcher must outlive its schedule, so that each invocation meets its successor."
+  }
+  assert {
+    condition     = aws_lambda_function_event_invoke_config.dispatcher.maximum_event_age_in_seconds == 60
+    error_message = "Lambda must not queue ticks."
+  }
+}
+
+run "only_this_schedule_may_use_the_schedulers_role_and_only_to_invoke_the_dispatcher" {
+  assert {
+    condition = jsondecode(aws_iam_role.scheduler.assume_role_policy).Statement[0].Condition == {
+      StringEquals = { "aws:SourceAccount" = "111122223333" }
+      ArnEquals    = { "aws:SourceArn" = "arn:aws:scheduler:eu-central-1:111122223333:schedule-group/sluice" }
+    }
+    error_message = "The role's trust must name the account and the schedule group."
+  }
+  assert {
+    condition = { for s in jsondecode(aws_iam_role_policy.scheduler.policy).Statement : s.Sid => [s.Action, s.Resource] } == {
+      Invoke      = [["lambda:InvokeFunction"], ["arn:aws:lambda:eu-central-1:111122223333:function:sluice-dispatcher"]]
+      DeadLetters = [["sqs:SendMessage"], ["arn:aws:sqs:eu-central-1:111122223333:dispatcher-dead"]]
+      Key         = [["kms:Decrypt", "kms:GenerateDataKey"], ["arn:aws:kms:eu-central-1:111122223333:key/sluice"]]
+    }
+    error_message = "The role may do something else: ${aws_iam_role_policy.scheduler.policy}"
+  }
+}
+
+run "each_queue_is_encrypted_and_has_a_dead_letter_queue_of_its_own" {
+  assert {
+    condition     = { for name, q in aws_sqs_queue.jobs : name => q.name } == { orders = "sluice-jobs-orders", mail = "sluice-jobs-mail.fifo" }
+    error_message = "The queues have other names: a FIFO queue's must end in .fifo."
+  }
+  assert {
+    condition     = { for name, q in aws_sqs_queue.dead : name => q.name } == { orders = "sluice-dead-orders", mail = "sluice-dead-mail.fifo" }
+    error_message = "The dead-letter queues have other names."
+  }
+  assert {
+    condition = alltrue([for q in concat(values(aws_sqs_queue.jobs), values(aws_sqs_queue.dead), [aws_sqs_queue.dispatcher_dead]) :
+      q.kms_master_key_id == "arn:aws:kms:eu-central-1:111122223333:key/sluice"
+    ])
+    error_message = "Every queue must be encrypted with the deployment's key."
+  }
+  assert {
+    condition     = jsondecode(aws_sqs_queue.jobs["orders"].redrive_policy) == { deadLetterTargetArn = "arn:aws:sqs:eu-central-1:111122223333:dead", maxReceiveCount = 3 }
+    error_message = "orders has another redrive policy: ${aws_sqs_queue.jobs["orders"].redrive_policy}"
+  }
+  assert {
+    condition     = jsondecode(aws_sqs_queue_redrive_allow_policy.dead["orders"].redrive_allow_policy) == { redrivePermission = "byQueue", sourceQueueArns = ["arn:aws:sqs:eu-central-1:111122223333:jobs"] }
+    error_message = "Only its own queue may use a dead-letter queue."
+  }
+  assert {
+    condition     = aws_sqs_queue.jobs["orders"].visibility_timeout_seconds == 360 && aws_sqs_queue.jobs["mail"].visibility_timeout_seconds == 180
+    error_message = "A message must stay hidden for six times as long as its consumer may work."
+  }
+  assert {
+    condition     = aws_sqs_queue.jobs["mail"].fifo_queue == true && aws_sqs_queue.dead["mail"].fifo_queue == true && aws_sqs_queue.jobs["mail"].fifo_throughput_limit == "perMessageGroupId"
+    error_message = "A FIFO queue needs a FIFO dead-letter queue, and counts its throughput by group."
+  }
+  assert {
+    condition     = length(aws_sqs_queue_policy.tls_only) == 5 && alltrue([for p in aws_sqs_queue_policy.tls_only : jsondecode(p.policy).Statement[0].Effect == "Deny"])
+    error_message = "Every queue must refuse plain HTTP."
+  }
+}
+
+run "a_deployment_without_queues_still_has_locks_and_limits" {
+  variables {
+    queues = {}
+  }
+  assert {
+    condition     = module.dispatcher.wiring.function.environment[0].variables["SLUICE_QUEUES"] == "{}"
+    error_message = "The dispatcher must be told that there is no queue."
+  }
+  assert {
+    condition     = alltrue([for s in module.dispatcher.wiring.policy.Statement : length(s.Resource) > 0])
+    error_message = "IAM refuses a statement without a resource."
+  }
+}

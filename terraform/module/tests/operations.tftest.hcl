@@ -1,0 +1,108 @@
+# What operators see: alarms and the dashboard.
+
+mock_provider "aws" {}
+
+override_data {
+  target = data.aws_region.current
+  values = { region = "eu-central-1" }
+}
+
+override_data {
+  target = data.aws_availability_zones.available
+  values = { names = ["eu-central-1a", "eu-central-1b"] }
+}
+
+override_resource {
+  target = aws_apigatewayv2_api.this
+  values = { id = "abc123" }
+}
+
+variables {
+  packages = { directory = "tests/packages" }
+  queues   = { orders = {}, limits = {} }
+  alarms   = { actions = ["arn:aws:sns:eu-central-1:111122223333:oncall"], lateness_p99_ms = 250 }
+}
+
+run "a_dispatcher_that_is_silent_for_two_minutes_raises_the_alarm" {
+  assert {
+    condition = [
+      for a in [aws_cloudwatch_metric_alarm.metric["dispatcher-heartbeat"]] :
+      [a.namespace, a.metric_name, a.dimensions["function"], a.statistic, a.comparison_operator, a.threshold, a.period, a.evaluation_periods, a.treat_missing_data]
+    ] == [["Sluice", "heartbeat", "dispatcher", "Sum", "LessThanThreshold", 1, 60, 2, "breaching"]]
+    error_message = "Two minutes without a heartbeat, or without any value, must raise the alarm."
+  }
+}
+
+run "each_queue_has_alarms_of_its_own" {
+  assert {
+    condition = alltrue([for pair in setproduct(["lateness", "oldest-due", "dead-jobs", "outbox", "degraded", "dead-letters"], ["orders", "limits"]) :
+      contains(keys(aws_cloudwatch_metric_alarm.metric), "${pair[0]}-${pair[1]}")
+    ]) && contains(keys(aws_cloudwatch_metric_alarm.metric), "limits-degraded")
+    error_message = "An alarm of a queue is missing: ${jsonencode(keys(aws_cloudwatch_metric_alarm.metric))}"
+  }
+  assert {
+    condition     = aws_cloudwatch_metric_alarm.metric["lateness-orders"].extended_statistic == "p99" && aws_cloudwatch_metric_alarm.metric["lateness-orders"].statistic == null && aws_cloudwatch_metric_alarm.metric["lateness-orders"].threshold == 250
+    error_message = "Lateness must be judged by its 99th percentile, and the given threshold."
+  }
+  assert {
+    condition     = aws_cloudwatch_metric_alarm.metric["lateness-orders"].dimensions == tomap({ function = "dispatcher", queue = "orders" }) && aws_cloudwatch_metric_alarm.metric["degraded-orders"].dimensions == tomap({ function = "enqueue", queue = "orders" })
+    error_message = "CloudWatch finds a metric only by exactly the dimensions that the code gives it."
+  }
+  assert {
+    condition     = aws_cloudwatch_metric_alarm.metric["outbox-orders"].evaluation_periods == 10 && aws_cloudwatch_metric_alarm.metric["outbox-orders"].statistic == "Minimum"
+    error_message = "The outbox is not drained when it was never empty for ten minutes."
+  }
+}
+
+run "throttles_errors_and_5xx_are_watched" {
+  assert {
+    condition     = alltrue([for name in ["lock", "enqueue", "dispatcher", "limit"] : aws_cloudwatch_metric_alarm.metric["throttles-${name}"].dimensions["FunctionName"] == "sluice-${name}" && aws_cloudwatch_metric_alarm.metric["errors-${name}"].metric_name == "Errors"])
+    error_message = "Every function's throttles and errors must be watched."
+  }
+  assert {
+    condition     = aws_cloudwatch_metric_alarm.metric["api-5xx"].dimensions == tomap({ ApiId = "abc123" })
+    error_message = "The API's 5xx must be watched."
+  }
+}
+
+run "redis_memory_and_evictions_are_watched" {
+  assert {
+    condition     = aws_cloudwatch_metric_alarm.computed["redis-memory"].threshold == 75 && { for q in aws_cloudwatch_metric_alarm.computed["redis-memory"].metric_query : q.id => q.return_data == true ? q.expression : q.metric[0].metric_name } == { result = "100 * used / most", used = "used_memory", most = "maxmemory" }
+    error_message = "Memory must be judged as a share of maxmemory."
+  }
+  assert {
+    condition     = { for q in aws_cloudwatch_metric_alarm.computed["redis-evictions"].metric_query : q.id => q.return_data == true ? q.expression : q.metric[0].metric_name } == { result = "DIFF(evicted)", evicted = "evicted_keys" }
+    error_message = "evicted_keys counts for ever: only its growth is an alarm."
+  }
+}
+
+run "every_alarm_tells_someone_and_names_its_runbook" {
+  assert {
+    condition = alltrue([for a in concat(values(aws_cloudwatch_metric_alarm.metric), values(aws_cloudwatch_metric_alarm.computed)) :
+      contains(a.alarm_actions, "arn:aws:sns:eu-central-1:111122223333:oncall") && contains(a.ok_actions, "arn:aws:sns:eu-central-1:111122223333:oncall") && can(regex("Runbook: docs/operations\\.md#[a-z0-9-]+$", a.alarm_description))
+    ])
+    error_message = "An alarm must tell someone, and say what to do."
+  }
+}
+
+run "the_dashboard_is_for_this_deployment" {
+  assert {
+    condition     = alltrue([for w in jsondecode(aws_cloudwatch_dashboard.this[0].dashboard_body).widgets : w.type == "text" ? true : w.properties.region == "eu-central-1"])
+    error_message = "Every widget must show this region."
+  }
+  assert {
+    condition     = strcontains(aws_cloudwatch_dashboard.this[0].dashboard_body, "\"abc123\"") && strcontains(aws_cloudwatch_dashboard.this[0].dashboard_body, "\"sluice-dispatcher\"") && strcontains(aws_cloudwatch_dashboard.this[0].dashboard_body, "$${PROP('Dim.queue')}")
+    error_message = "The dashboard must show this API and these functions, and leave CloudWatch's own variables alone."
+  }
+}
+
+run "alarms_and_dashboard_can_be_left_out" {
+  variables {
+    alarms    = { enabled = false }
+    dashboard = false
+  }
+  assert {
+    condition     = length(aws_cloudwatch_metric_alarm.metric) + length(aws_cloudwatch_metric_alarm.computed) + length(aws_cloudwatch_dashboard.this) == 0
+    error_message = "There must be neither alarms nor a dashboard."
+  }
+}

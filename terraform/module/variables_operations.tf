@@ -1,0 +1,71 @@
+# What operators see.
+
+variable "log_level" {
+  description = "The least level that functions log: `debug`, `info`, `warn` or `error`."
+  type        = string
+  default     = "info"
+
+  validation {
+    condition     = contains(["debug", "info", "warn", "error"], var.log_level)
+    error_message = "log_level must be debug, info, warn or error."
+  }
+}
+
+variable "log_retention_days" {
+  description = "How long CloudWatch keeps the logs."
+  type        = number
+  default     = 30
+
+  validation {
+    condition     = contains([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653], var.log_retention_days)
+    error_message = "log_retention_days must be one that CloudWatch offers: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, …"
+  }
+}
+
+variable "flow_logs" {
+  description = "Whether the VPC that is made logs its flows to CloudWatch."
+  type        = bool
+  default     = true
+}
+
+variable "tracing" {
+  description = "Whether the functions send traces to X-Ray. Off, they still pass on a caller's trace context."
+  type        = bool
+  default     = true
+}
+
+variable "alarms" {
+  description = <<-EOT
+    The alarms, and the thresholds at which they go off. `docs/operations.md` has a runbook for each.
+
+    - `actions`: ARNs that are told when an alarm goes off or is over, such as an SNS topic's.
+    - `lateness_p99_ms`, `oldest_due_ms`: how late jobs of a queue may be.
+    - `memory_percent`: how full Redis may be.
+    - `outbox_minutes`: how long jobs may wait in the outbox.
+  EOT
+  type = object({
+    enabled         = optional(bool, true)
+    actions         = optional(list(string), [])
+    lateness_p99_ms = optional(number, 5000)
+    oldest_due_ms   = optional(number, 60000)
+    memory_percent  = optional(number, 75)
+    outbox_minutes  = optional(number, 10)
+  })
+  default  = {}
+  nullable = false
+
+  validation {
+    condition     = var.alarms.memory_percent > 0 && var.alarms.memory_percent < 100
+    error_message = "memory_percent must be between 0 and 100."
+  }
+  validation {
+    condition     = var.alarms.lateness_p99_ms > 0 && var.alarms.oldest_due_ms > 0 && var.alarms.outbox_minutes >= 1 && var.alarms.outbox_minutes <= 60
+    error_message = "lateness_p99_ms and oldest_due_ms must be above 0, and outbox_minutes between 1 and 60."
+  }
+}
+
+variable "dashboard" {
+  description = "Whether to make the CloudWatch dashboard."
+  type        = bool
+  default     = true
+}

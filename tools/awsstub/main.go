@@ -1,0 +1,30 @@
+// A stand-in for the Terraform provider hashicorp/aws: it has the real one's schema for the resources that Sluice's module uses, and contacts
+// nothing. `tofu validate`, `test` and `plan` then work on a machine without an account and without the registry; see README.md.
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"os"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
+)
+
+//go:embed schema.json
+var schemaJSON []byte
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "awsstub:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	s, err := newServer(schemaJSON)
+	if err != nil {
+		return err
+	}
+	return tf6server.Serve("registry.opentofu.org/hashicorp/aws", func() tfprotov6.ProviderServer { return s })
+}
