@@ -28,7 +28,7 @@ type Config struct {
 	Endpoint string
 	// Auth is [IAM] by default.
 	Auth Auth
-	// Region is the one to sign for. Default: the one in the endpoint's host name, else that of the AWS configuration.
+	// Region is the one to sign for when the endpoint's host name does not say it, as AWS's names do. Default: that of the AWS configuration.
 	Region string
 	// Credentials sign the requests. Default: the chain of the AWS SDK, which is asked at the first request.
 	Credentials aws.CredentialsProvider

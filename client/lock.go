@@ -87,7 +87,8 @@ func (l *Lock) ValidUntil() time.Time {
 	return l.lease.until()
 }
 
-// Unlock stops the renewal, ends the lock's context and then gives the lock back, within the client's Timeout even when ctx has ended.
+// Unlock stops the renewal, ends the lock's context and then gives the lock back, within the client's Timeout even when ctx has ended, and within
+// about a second when the lock is lost.
 //
 // It returns nil when the lock was held until then, and else why it was lost: what was done under it may have met another holder's work. Another
 // call after that does nothing, unless the first one failed to reach the API.
@@ -98,11 +99,15 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		return l.Err()
 	}
 	l.halt(ErrUnlocked)
-	if lost := l.Err(); errors.Is(lost, ErrLockNotHeld) || errors.Is(lost, ErrStolen) {
+	limit := l.client.cfg.Timeout
+	switch lost := l.Err(); {
+	case errors.Is(lost, ErrLockNotHeld), errors.Is(lost, ErrStolen):
 		l.over = true
 		return lost
+	case lost != nil: // it is nearly over by itself: nobody needs to wait for the release
+		limit = min(limit, max(lostRelease, time.Until(l.ValidUntil())))
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.client.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	err := l.client.release(ctx, l.target, l.o)
 	l.mu.Lock()
@@ -126,6 +131,9 @@ func (l *Lock) Detach() (token string, err error) {
 	l.over = true
 	return l.o.Token, l.Err()
 }
+
+// lostRelease is how long at least the release of a lost lock may take: the store may keep it for another TTL when the answer to a renewal was lost.
+const lostRelease = time.Second
 
 // halt ends the context, and returns when no renewal is under way and none will be.
 func (l *Lock) halt(why error) {

@@ -30,7 +30,7 @@ type signer struct {
 
 func newSigner(cfg Config, host string) *signer {
 	service, region := serviceOf(host)
-	if cfg.Region != "" {
+	if region == "" {
 		region = cfg.Region
 	}
 	s := &signer{v4: v4.NewSigner(), service: service, region: region}

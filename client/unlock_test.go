@@ -55,6 +55,29 @@ func TestAReleaseWhoseAnswerWasLostIsRepeatedAndSucceeds(t *testing.T) {
 	})
 }
 
+func TestALostLockIsGivenBackQuicklyOrNotAtAll(t *testing.T) {
+	inBubble(t, func(b bubble) {
+		l := take(b)
+		b.api.Break(always(fakeapi.Fault{Hang: true}))
+		<-l.Context().Done()
+		started := time.Now()
+		require.ErrorIs(b, l.Unlock(b.Context()), client.ErrStoreUnreachable)
+		require.LessOrEqual(b, time.Since(started), time.Second)
+	})
+	t.Run("after a renewal whose answer was lost", func(t *testing.T) {
+		inBubble(t, func(b bubble) {
+			l := take(b)
+			b.api.Break(func(action string, _ int) fakeapi.Fault { return fakeapi.Fault{Lose: action == "renew"} })
+			<-l.Context().Done()
+			fence, _ := b.api.Holder(lock)
+			require.Equal(b, l.Fence(), fence, "the store keeps it")
+			require.ErrorIs(b, l.Unlock(b.Context()), client.ErrStoreUnreachable)
+			fence, _ = b.api.Holder(lock)
+			require.Zero(b, fence)
+		})
+	})
+}
+
 func TestUnlockTwiceIsUnlockOnce(t *testing.T) {
 	inBubble(t, func(b bubble) {
 		l := take(b)

@@ -45,7 +45,7 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 	}
 	store := dynamopolicy.New(dynamodb.NewFromConfig(aws), table)
 	a := &api{
-		limiter: ratelimit.New(ratelimit.NewRedis(conn)), store: store, cache: policy.NewCache(store, policy.CacheConfig{}),
+		limiter: ratelimit.New(ctx, ratelimit.NewRedis(conn)), store: store, cache: policy.NewCache(store, policy.CacheConfig{}),
 		doctor: newDoctor(conn, store), log: telemetry.NewLogger(out, getenv("SLUICE_LOG_LEVEL"), "limit"), metrics: telemetry.NewMetrics(out, "limit"),
 		authorizer: authorizerConfig{Policy: getenv("SLUICE_AUTHORIZER_POLICY"), Key: getenv("SLUICE_AUTHORIZER_KEY")},
 	}

@@ -15,12 +15,13 @@ const maxDenied = 20_000
 const maxCosts = 4
 
 // denyCache remembers which keys are denied, for which cost, and until when, so that a client who hammers a closed door costs no round
-// trip. It only says no while Redis would: nothing but a refund, a reset or a change of policy lets a key in before its time, and those
-// that pass through this instance drop the entry; what another instance gives back is seen at the entry's end.
+// trip. It only says no while Redis would: nothing but a refund, a reset or a change of policy lets a key in before its time, and each of
+// them drops the entry; refunds and resets of other instances are heard of over a subscription, a moment after they are done.
 type denyCache struct {
 	now func() time.Time
 
 	mu      sync.Mutex
+	hearing bool                 // of what others give back; only then is anything remembered
 	entries map[denyKey][]denial // at most maxCosts each
 }
 
@@ -82,6 +83,9 @@ func (d *denyCache) remember(c Check, decision Decision, started time.Time) {
 	until := started.Add(time.Duration(*decision.RetryAfterMS-1) * time.Millisecond)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if !d.hearing {
+		return
+	}
 	if len(d.entries) >= maxDenied {
 		d.evict()
 	}
@@ -109,10 +113,10 @@ func (d *denyCache) evict() {
 	}
 }
 
-func (d *denyCache) forget(c Check) {
+func (d *denyCache) forget(id denyKey) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.entries, denyKey{c.Policy, c.Key})
+	delete(d.entries, id)
 }
 
 // knownDenied answers a single enforced check from the cache.

@@ -22,9 +22,11 @@ type Limiter struct {
 	denied *denyCache
 }
 
-// New makes a Limiter.
-func New(redis *Redis) *Limiter {
-	return &Limiter{redis: redis, memory: NewMemory(), denied: newDenyCache(time.Now)}
+// New makes a Limiter. Until ctx ends it listens, in the background, to what other instances give back.
+func New(ctx context.Context, redis *Redis) *Limiter {
+	l := &Limiter{redis: redis, memory: NewMemory(), denied: newDenyCache(time.Now)}
+	go l.denied.listen(ctx, redis.conn.Client())
+	return l
 }
 
 // Check charges every check or none: when one that is enforced denies, nothing is charged, and its decision says why.
@@ -58,7 +60,7 @@ func (l *Limiter) Peek(ctx context.Context, c Check) (Decision, error) {
 
 // Refund gives back what was charged, never above full.
 func (l *Limiter) Refund(ctx context.Context, c Check) (Decision, error) {
-	l.denied.forget(c)
+	l.denied.forget(denyKey{c.Policy, c.Key})
 	return l.single(ctx, opRefund, c)
 }
 
@@ -76,7 +78,7 @@ func (l *Limiter) single(ctx context.Context, op operation, c Check) (Decision, 
 
 // Reset makes the key start afresh. Errors: store_unavailable.
 func (l *Limiter) Reset(ctx context.Context, c Check) error {
-	l.denied.forget(c)
+	l.denied.forget(denyKey{c.Policy, c.Key})
 	_ = l.memory.reset(ctx, c)
 	return l.redis.reset(ctx, c)
 }

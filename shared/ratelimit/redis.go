@@ -62,15 +62,15 @@ func (e *Redis) decide(ctx context.Context, op operation, checks []Check) ([]ver
 
 func (e *Redis) arguments(op operation, checks []Check) ([]string, []any) {
 	keys := make([]string, 0, 2*len(checks))
-	args := make([]any, 0, 3+len(checks)*9)
-	args = append(args, string(op), e.now(), len(checks))
+	args := make([]any, 0, 4+len(checks)*10)
+	args = append(args, string(op), e.now(), len(checks), invalidChannel)
 	for _, c := range checks {
 		keys = append(keys, stateKey(c))
 		enforced := 1
 		if c.Mode == policy.Shadow {
 			enforced = 0
 		}
-		args = append(args, c.Cost, enforced, len(c.Rules))
+		args = append(args, c.Policy+"/"+c.Key, c.Cost, enforced, len(c.Rules))
 		for _, r := range c.Rules {
 			if r.Algorithm == policy.SlidingWindow {
 				keys = append(keys, ringKey(c, r.Name))
@@ -111,7 +111,13 @@ func (e *Redis) reset(ctx context.Context, c Check) error {
 	for _, r := range c.Rules {
 		keys = append(keys, ringKey(c, r.Name))
 	}
-	return e.conn.Do(ctx, func(ctx context.Context) error { return e.conn.Client().Del(ctx, keys...).Err() })
+	return e.conn.Do(ctx, func(ctx context.Context) error {
+		err := e.conn.Client().Del(ctx, keys...).Err()
+		if err == nil {
+			err = e.conn.Client().Publish(ctx, invalidChannel, c.Policy+"/"+c.Key).Err()
+		}
+		return err
+	})
 }
 
 // slot groups keys that one script may touch. Alone, every key may be in one call; in a cluster those that share a hash tag.

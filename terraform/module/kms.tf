@@ -34,6 +34,15 @@ resource "aws_kms_key" "this" {
           ArnLike = { "kms:EncryptionContext:aws:logs:arn" = [for prefix in local.log_prefixes : "arn:${local.partition}:logs:${local.region}:${local.account}:log-group:${prefix}*"] }
         }
       },
+      {
+        # For alarms that go to an SNS topic which is encrypted with this key.
+        Sid       = "Alarms"
+        Effect    = "Allow"
+        Principal = { Service = "cloudwatch.amazonaws.com" }
+        Action    = ["kms:Decrypt", "kms:GenerateDataKey"]
+        Resource  = "*"
+        Condition = { StringEquals = { "aws:SourceAccount" = local.account } }
+      },
     ]
   })
 }

@@ -3,8 +3,8 @@
 -- KEYS  for each check: its state, then one ring for each of its rules that is a sliding_window. All share a hash tag.
 --       state is text: "<last µs> <offset µs>", then a line for each rule: "<name> <algorithm> <limit> <window µs> <tick µs> <numbers>".
 --       ring holds the instants that a sliding_window admitted: 11 bytes each, 7 for the instant (µs) and 4 for the running total, big-endian.
--- ARGV  1 "check" | "peek" | "refund"   2 now µs, or "" for the server's time   3 number of checks
---       then for each check: cost, 1 when its denial denies all (0 in shadow), number of rules,
+-- ARGV  1 "check" | "peek" | "refund"   2 now µs, or "" for the server's time   3 number of checks   4 channel that hears of refunds
+--       then for each check: what to say of it there, cost, 1 when its denial denies all (0 in shadow), number of rules,
 --       then for each rule: name, algorithm, limit, window µs, burst, tick µs
 -- Reply {1 allowed | 0 denied, then for each check: 1 it fits | 0, and for each rule: remaining, µs to full, µs until it fits (-1 never)}
 --
@@ -274,14 +274,14 @@ end
 
 -- Reads the arguments into checks; those of one key share its state and its rules.
 local function parse()
-  local checks, states, opened, k, a = {}, {}, {}, 1, 4
+  local checks, states, opened, k, a = {}, {}, {}, 1, 5
   for i = 1, tonumber(ARGV[3]) do
     local key = KEYS[k]
     states[key] = states[key] or read(key)
-    local c = {cost = tonumber(ARGV[a]), enforced = ARGV[a + 1] == '1', state = states[key], rules = {}}
+    local c = {id = ARGV[a], cost = tonumber(ARGV[a + 1]), enforced = ARGV[a + 2] == '1', state = states[key], rules = {}}
     k = k + 1
-    for j = 1, tonumber(ARGV[a + 2]) do
-      local p = a + 3 + (j - 1) * 6
+    for j = 1, tonumber(ARGV[a + 3]) do
+      local p = a + 4 + (j - 1) * 6
       local name, algorithm = ARGV[p], ARGV[p + 1]
       local id = key .. '\n' .. name
       local r = opened[id]
@@ -300,7 +300,7 @@ local function parse()
       if r.act == exact then k = k + 1 end
       c.rules[j] = r
     end
-    a = a + 3 + #c.rules * 6
+    a = a + 4 + #c.rules * 6
     checks[i] = c
   end
   return checks
@@ -351,6 +351,7 @@ if op == 'refund' then
     for _, r in ipairs(c.rules) do r.act.refund(r, c.cost) end
   end
   write(checks)
+  for _, c in ipairs(checks) do redis.call('PUBLISH', ARGV[4], c.id) end
 elseif op == 'check' then
   for _, c in ipairs(checks) do
     c.fits = fits(c)

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sluicehq/sluice/client"
+	"github.com/sluicehq/sluice/cmd/sluice/internal/table"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitDenied      = 3 // denied, held, or in another state than the call needs
+	exitNotFound    = 4
+	exitUnavailable = 5 // worth another try
+	exitInterrupted = 130
+)
+
+// usageError is a command line that cannot be carried out.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// codedError ends the process with a code of its own. Without an error in it, nothing is printed.
+type codedError struct {
+	code int
+	err  error
+}
+
+func (e codedError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e codedError) Unwrap() error { return e.err }
+
+// exit prints an error, and returns the code for it.
+func (a *app) exit(ctx context.Context, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	if !a.running {
+		err = usageError{fmt.Errorf("%w (--help tells more)", err)}
+	}
+	code := codeOf(ctx, err)
+	if text := err.Error(); text != "" {
+		red := a.colour(a.Stderr)
+		_, _ = fmt.Fprintf(a.Stderr, "%s %s\n", table.Paint(red, table.Red, "sluice:"), lines(err))
+	}
+	return code
+}
+
+// lines writes an error in one line, and each of several invalid fields in a line of its own.
+func lines(err error) string {
+	e, ok := errors.AsType[*client.Error](err)
+	if !ok || len(e.Fields) < 2 {
+		return strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "error %s: %s:", e.Op, e.Detail)
+	for _, f := range e.Fields {
+		fmt.Fprintf(&b, "\n  %s %s", f.Field, f.Message)
+	}
+	return b.String()
+}
+
+func codeOf(ctx context.Context, err error) int {
+	if coded, ok := errors.AsType[codedError](err); ok {
+		return coded.code
+	}
+	if _, ok := errors.AsType[usageError](err); ok {
+		return exitUsage
+	}
+	for _, kind := range []struct {
+		code      int
+		sentinels []error
+	}{
+		{exitUsage, []error{client.ErrInvalidRequest, client.ErrPayloadTooLarge}},
+		{exitNotFound, []error{client.ErrNotFound}},
+		{exitDenied, []error{client.ErrLockHeld, client.ErrLockNotHeld, client.ErrJobConflict, client.ErrPreconditionFailed, client.ErrQuotaExceeded}},
+		{exitUnavailable, []error{client.ErrStoreUnavailable, client.ErrUnreachable}},
+	} {
+		for _, sentinel := range kind.sentinels {
+			if errors.Is(err, sentinel) {
+				return kind.code
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return exitInterrupted
+	}
+	return exitFailed
+}
