@@ -132,7 +132,7 @@ func openLog(path string, terminal io.Writer) (io.Writer, func(), error) {
 	case "-":
 		return terminal, func() {}, nil
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // the user names the file
 	if err != nil {
 		return nil, nil, fmt.Errorf("error opening the log: %w", err)
 	}

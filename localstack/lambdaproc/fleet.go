@@ -82,7 +82,7 @@ func (f *Fleet) keep(ctx context.Context, slot int) {
 
 // run starts one process and waits for its end. When ctx ends the process gets SIGTERM, and SIGKILL after a while.
 func (f *Fleet) run(ctx context.Context, slot int) error {
-	cmd := exec.CommandContext(ctx, f.fn.Binary)
+	cmd := exec.CommandContext(ctx, f.fn.Binary) //nolint:gosec // a binary that this program built
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopLimit
 	cmd.Env = append([]string{

@@ -91,7 +91,7 @@ func (s *Stack) startFunctions(ctx context.Context, c *cloud.Cloud, binaries str
 		if name == dispatcher {
 			perProcess = 1 // overlapping invocations are in processes of their own, as at AWS
 		}
-		fleet, err := lambdaproc.Start(lambdaproc.Function{
+		fleet, err := lambdaproc.Start(lambdaproc.Function{ //nolint:contextcheck // the processes outlive the start
 			Name: name, Binary: filepath.Join(binaries, name), RuntimeAPI: c.Host() + "/_runtime/" + name, Processes: s.cfg.Processes,
 			Concurrency: perProcess, Env: append(env, s.cfg.Env...), Log: log,
 		})

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -133,7 +134,7 @@ func (s *Stack) start(ctx context.Context) error {
 	if err := s.awaitFunctions(ctx, invoker); err != nil {
 		return err
 	}
-	s.tick(invoker)
+	s.tick(invoker) //nolint:contextcheck // the ticker outlives the start
 	return nil
 }
 
@@ -263,8 +264,8 @@ func (s *Stack) Close() error {
 	s.closed = true
 	s.mu.Unlock()
 	var errs []error
-	for i := len(closers) - 1; i >= 0; i-- {
-		errs = append(errs, closers[i]())
+	for _, closer := range slices.Backward(closers) {
+		errs = append(errs, closer())
 	}
 	return errors.Join(errs...)
 }

@@ -7,6 +7,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 )
@@ -87,9 +88,7 @@ func (e *Error) Is(target error) bool {
 func (e *Error) With(member string, value any) *Error {
 	c := *e
 	c.Extra = make(map[string]any, len(e.Extra)+1)
-	for k, v := range e.Extra {
-		c.Extra[k] = v
-	}
+	maps.Copy(c.Extra, e.Extra)
 	c.Extra[member] = value
 	return &c
 }
@@ -110,8 +109,7 @@ func (e *Error) Because(cause error) *Error {
 
 // CodeOf returns the code that err carries, or "" when it carries none.
 func CodeOf(err error) Code {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}
 	return ""

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -32,8 +31,8 @@ func setup(t *testing.T) *bundle {
 	return b
 }
 
-func (b *bundle) serve(method, target, body string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, target, strings.NewReader(body))
+func (b *bundle) serve(method, target string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(context.Background(), method, target, http.NoBody)
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	b.api.ServeHTTP(w, r)
@@ -85,7 +84,7 @@ func TestErrorsBecomeProblems(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.api.Handle("GET /x", func(http.ResponseWriter, *http.Request) error { return tc.err })
-			w := b.serve(http.MethodGet, "/x", "")
+			w := b.serve(http.MethodGet, "/x")
 			require.Equal(t, tc.status, w.Code)
 			doc := problem(t, w)
 			require.Equal(t, tc.code, doc["code"])
@@ -125,7 +124,7 @@ func TestUnknownRoutesAndMethods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := b.serve(tc.method, tc.target, "")
+			w := b.serve(tc.method, tc.target)
 			require.Equal(t, tc.status, w.Code, w.Body.String())
 			require.Equal(t, tc.allow, w.Header().Get("Allow"))
 			require.NotEmpty(t, w.Header().Get("X-Request-Id"))
@@ -142,21 +141,21 @@ func TestAPanicIsA500AndTheNextRequestIsServed(t *testing.T) {
 	b.api.Handle("GET /panic", func(http.ResponseWriter, *http.Request) error { panic("boom at 10.1.2.3") })
 	b.api.Handle("GET /fine", func(w http.ResponseWriter, _ *http.Request) error { return httpapi.Write(w, 200, "fine") })
 
-	w := b.serve(http.MethodGet, "/panic", "")
+	w := b.serve(http.MethodGet, "/panic")
 	require.Equal(t, http.StatusInternalServerError, w.Code)
 	doc := problem(t, w)
 	require.NotContains(t, w.Body.String(), "boom")
 	require.Contains(t, b.logs.String(), doc["instance"], "the request id finds the panic in the log")
 	require.Contains(t, b.logs.String(), "boom")
 
-	require.Equal(t, http.StatusOK, b.serve(http.MethodGet, "/fine", "").Code)
+	require.Equal(t, http.StatusOK, b.serve(http.MethodGet, "/fine").Code)
 }
 
 func TestLogsNameTheRouteAndNotThePath(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.api.Handle("GET /v1/locks/{name}", func(w http.ResponseWriter, _ *http.Request) error { return httpapi.Write(w, 200, nil) })
-	b.serve(http.MethodGet, "/v1/locks/some-customer", "")
+	b.serve(http.MethodGet, "/v1/locks/some-customer")
 	require.Contains(t, b.logs.String(), "GET /v1/locks/{name}")
 	require.NotContains(t, b.metrics.String(), "some-customer", "no user's key becomes a dimension")
 	require.Contains(t, b.logs.String(), slog.LevelInfo.String())

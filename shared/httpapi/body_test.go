@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -63,7 +64,7 @@ func TestDecodeIsStrictAndNamesTheField(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(tc.body))
+			r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/", strings.NewReader(tc.body))
 			r.Header.Set("Content-Type", "application/json")
 			if tc.contentType != "" {
 				r.Header.Set("Content-Type", tc.contentType)
@@ -98,7 +99,7 @@ func TestQueryTakesOnlyNamedParametersOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := httptest.NewRequest(http.MethodGet, "/?"+tc.query, nil)
+			r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/?"+tc.query, nil)
 			_, err := httpapi.Query(r, "key")
 			if tc.field == "" {
 				require.NoError(t, err)
@@ -116,7 +117,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+		r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/", strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
 		var into request
 		err := httpapi.Decode(r, &into)

@@ -42,7 +42,7 @@ func statusOf(code fault.Code) int {
 	}
 }
 
-func titleOf(code fault.Code) string {
+func titleOf(code fault.Code) string { //nolint:cyclop // one line for each code of the contract
 	switch code {
 	case fault.InvalidRequest:
 		return "The request is not valid"

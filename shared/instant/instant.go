@@ -3,7 +3,7 @@
 package instant
 
 import (
-	"fmt"
+	"errors"
 	"time"
 )
 
@@ -16,7 +16,7 @@ func Format(ms int64) string { return time.UnixMilli(ms).UTC().Format(layout) }
 func Parse(s string) (ms int64, err error) {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
-		return 0, fmt.Errorf("must be an RFC 3339 instant such as 2026-01-02T15:04:05.678Z")
+		return 0, errors.New("must be an RFC 3339 instant such as 2026-01-02T15:04:05.678Z")
 	}
 	return CeilMilli(t), nil
 }

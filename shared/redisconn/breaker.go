@@ -69,7 +69,7 @@ func (b *breaker) admit(ctx context.Context) error {
 	if started {
 		b.nextProbe = now.Add(b.cfg.ProbeEvery)
 		b.probe = make(chan struct{})
-		go b.run(b.probe)
+		go b.run(b.probe) //nolint:gosec,contextcheck // the probe outlives the request that starts it
 	}
 	probe := b.probe
 	b.mu.Unlock()
