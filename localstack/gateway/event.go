@@ -45,7 +45,7 @@ func newEvent(r *http.Request, route routes.Route, params map[string]string, bod
 			Method: r.Method, Path: r.URL.Path, Protocol: r.Proto, SourceIP: host, UserAgent: r.UserAgent(),
 		},
 	}
-	if isText(r.Header.Get("Content-Type")) && utf8.Valid(body) {
+	if len(body) == 0 || isText(r.Header.Get("Content-Type")) && utf8.Valid(body) {
 		e.Body = string(body)
 	} else {
 		e.Body, e.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
@@ -58,14 +58,16 @@ func (e event) marshal() []byte {
 	return text
 }
 
-// headers are lower-case, with repeats joined by commas; cookies stand apart.
+// headers are lower-case, with repeats joined by commas; cookies stand apart. What the caller says of earlier hops stands before its address.
 func headers(r *http.Request, source string, length int) map[string]string {
-	out := map[string]string{"host": r.Host, "x-forwarded-for": source, "x-forwarded-proto": "http", "content-length": strconv.Itoa(length)}
+	out := make(map[string]string, len(r.Header)+4)
 	for name, values := range r.Header {
 		if name != "Cookie" {
 			out[strings.ToLower(name)] = strings.Join(values, ",")
 		}
 	}
+	out["x-forwarded-for"] = strings.Join(append(r.Header.Values("X-Forwarded-For"), source), ", ")
+	out["x-forwarded-proto"], out["host"], out["content-length"] = "http", r.Host, strconv.Itoa(length)
 	return out
 }
 

@@ -37,9 +37,12 @@ type Config struct {
 	Authorizers map[string]Authorizer
 	// StageVariables are passed on in every event.
 	StageVariables map[string]string
-	// Timeout is how long an integration may take. Default 30 s, as at API Gateway.
+	// Timeout is how long an integration may take. Default [DefaultTimeout].
 	Timeout time.Duration
 }
+
+// DefaultTimeout is API Gateway's limit for an integration.
+const DefaultTimeout = 30 * time.Second
 
 // maxBody is API Gateway's limit for a request.
 const maxBody = 10 << 20
@@ -53,7 +56,7 @@ type Gateway struct {
 // New makes a Gateway.
 func New(cfg Config) *Gateway {
 	if cfg.Timeout == 0 {
-		cfg.Timeout = 30 * time.Second
+		cfg.Timeout = DefaultTimeout
 	}
 	return &Gateway{cfg: cfg, router: newRouter(cfg.Routes)}
 }
