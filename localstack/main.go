@@ -76,6 +76,7 @@ type options struct {
 	processes, lockNodes                int
 	tick                                time.Duration
 	iam                                 bool
+	consumers                           consumers
 }
 
 func (o *options) register(f *flag.FlagSet) {
@@ -88,6 +89,7 @@ func (o *options) register(f *flag.FlagSet) {
 	f.IntVar(&o.processes, "functions", 4, "processes of each function")
 	f.IntVar(&o.lockNodes, "lock-nodes", 3, "further Redis servers for quorum locks; 0 for none")
 	f.DurationVar(&o.tick, "tick", time.Minute, "how often the dispatcher is invoked")
+	f.Var(&o.consumers, "consumer", "`queue=folder` of a Lambda function that gets the queue's messages, such as orders=./localstack/sample; may be repeated")
 	f.BoolVar(&o.iam, "require-iam", false, "answer 403 to requests without a signature")
 }
 
@@ -99,7 +101,8 @@ func up(ctx context.Context, o options, out, errOut io.Writer) error {
 	defer closeLog()
 	cfg := stack.Config{
 		APIAddr: o.api, AWSAddr: o.aws, RedisURL: o.redis, Queues: splitNames(o.queues), Processes: o.processes, LockNodes: o.lockNodes, Tick: o.tick, Log: log,
-		Progress: func(what string) { _, _ = fmt.Fprintln(errOut, what) },
+		Consumers: o.consumers,
+		Progress:  func(what string) { _, _ = fmt.Fprintln(errOut, what) },
 	}
 	cfg.Gateway.RequireIAM = o.iam
 	started := time.Now()
@@ -119,6 +122,25 @@ func up(ctx context.Context, o options, out, errOut io.Writer) error {
 	<-ctx.Done()
 	_, _ = fmt.Fprintln(out, "stopping…")
 	return s.Close()
+}
+
+// consumers is a flag that may be repeated.
+type consumers map[string]string
+
+// String implements flag.Value.
+func (c *consumers) String() string { return "" }
+
+// Set implements flag.Value.
+func (c *consumers) Set(text string) error {
+	queue, folder, found := strings.Cut(text, "=")
+	if !found || queue == "" || folder == "" {
+		return errors.New("must be queue=folder, such as orders=./localstack/sample")
+	}
+	if *c == nil {
+		*c = make(map[string]string)
+	}
+	(*c)[queue] = folder
+	return nil
 }
 
 func splitNames(list string) []string {

@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 )
 
 // Root finds the repository: the folder of the go.mod at or above the working directory.
@@ -30,13 +32,30 @@ func Root() (string, error) {
 }
 
 // Build compiles main packages ("./functions/...") as they are deployed, and puts the binaries, named by their folders, into dir.
+//
+// They are kept in the repository's .cache, so that what has not changed is not linked again; builds of several processes take turns there.
 func Build(ctx context.Context, root, dir string, packages ...string) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("go is not on the PATH; install Go 1.26 or later")
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // binaries, for everybody to run
-		return fmt.Errorf("error making the folder for the functions: %w", err)
+	kept := filepath.Join(root, ".cache", "functions")
+	for _, d := range []string{kept, dir} {
+		if err := os.MkdirAll(d, 0o755); err != nil { //nolint:gosec // binaries, for everybody to run
+			return fmt.Errorf("error making the folder for the functions: %w", err)
+		}
 	}
+	unlock, err := takeTurn(filepath.Join(kept, ".lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := compile(ctx, root, kept, packages); err != nil {
+		return err
+	}
+	return copyBinaries(kept, dir)
+}
+
+func compile(ctx context.Context, root, dir string, packages []string) error {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-tags", "lambda.norpc", "-o", dir + string(filepath.Separator)}, packages...)...) //nolint:gosec // our own arguments
 	cmd.Dir = root
 	var output bytes.Buffer
@@ -45,4 +64,46 @@ func Build(ctx context.Context, root, dir string, packages ...string) error {
 		return fmt.Errorf("error building the functions: %w\n%s", err, output.Bytes())
 	}
 	return nil
+}
+
+// takeTurn waits until no other process builds.
+func takeTurn(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // our own path
+	if err != nil {
+		return nil, fmt.Errorf("error locking the build: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(fmt.Errorf("error locking the build: %w", err), f.Close())
+	}
+	return func() { _ = f.Close() }, nil // which ends the lock
+}
+
+func copyBinaries(from, to string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return fmt.Errorf("error reading the functions: %w", err)
+	}
+	for _, e := range entries {
+		if e.Name() == ".lock" {
+			continue
+		}
+		if err := copyBinary(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+			return fmt.Errorf("error copying a function: %w", err)
+		}
+	}
+	return nil
+}
+
+func copyBinary(from, to string) error {
+	in, err := os.Open(from) //nolint:gosec // our own path
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755) //nolint:gosec // a binary, for everybody to run
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
 }

@@ -82,7 +82,6 @@ func (s *Stack) startFunctions(ctx context.Context, c *cloud.Cloud, binaries str
 	if len(lockNodes) > 0 {
 		env = append(env, "SLUICE_LOCK_NODES="+strings.Join(lockNodes, ","))
 	}
-	log := &lines{out: s.cfg.Log}
 	for name, timeout := range s.timeouts() {
 		if err := c.CreateFunction(ctx, name, timeout); err != nil {
 			return err
@@ -93,7 +92,7 @@ func (s *Stack) startFunctions(ctx context.Context, c *cloud.Cloud, binaries str
 		}
 		fleet, err := lambdaproc.Start(lambdaproc.Function{ //nolint:contextcheck // the processes outlive the start
 			Name: name, Binary: filepath.Join(binaries, name), RuntimeAPI: c.Host() + "/_runtime/" + name, Processes: s.cfg.Processes,
-			Concurrency: perProcess, Env: append(env, s.cfg.Env...), Log: log,
+			Concurrency: perProcess, Env: append(env, s.cfg.Env...), Log: s.log,
 		})
 		if err != nil {
 			return err

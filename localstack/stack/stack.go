@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -38,6 +39,8 @@ type Config struct {
 	Tick time.Duration
 	// LockNodes is how many further Redis servers serve quorum locks. Zero is none.
 	LockNodes int
+	// Consumers maps a queue to the folder of a Lambda function of this repository, "./localstack/sample", that gets its messages.
+	Consumers map[string]string
 	// Log takes what the functions print. Default: nowhere.
 	Log io.Writer
 	// Progress is told what is being done, in few words. Default: nobody.
@@ -85,6 +88,7 @@ type Stack struct {
 	SQS *sqs.Client
 
 	cfg    Config
+	log    io.Writer
 	redis  *redisserver.Server // when it is a child of ours
 	fleets map[string]*lambdaproc.Fleet
 
@@ -93,9 +97,10 @@ type Stack struct {
 	closed  bool
 }
 
-// Start starts everything and returns when every function answers.
+// Start starts everything and returns when every function answers. A process can have one Stack: the state of kumo, its AWS, is the process's.
 func Start(ctx context.Context, cfg Config) (*Stack, error) {
-	s := &Stack{cfg: cfg.withDefaults(), fleets: make(map[string]*lambdaproc.Fleet)}
+	cfg = cfg.withDefaults()
+	s := &Stack{cfg: cfg, fleets: make(map[string]*lambdaproc.Fleet), log: &lines{out: cfg.Log}}
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -134,6 +139,9 @@ func (s *Stack) start(ctx context.Context) error {
 	if err := s.awaitFunctions(ctx, invoker); err != nil {
 		return err
 	}
+	if err := s.startConsumers(ctx, aws, invoker, binaries); err != nil {
+		return err
+	}
 	s.tick(invoker) //nolint:contextcheck // the ticker outlives the start
 	return nil
 }
@@ -165,7 +173,7 @@ func (s *Stack) build(ctx context.Context) (dir string, done <-chan error) {
 		root, err := lambdaproc.Root()
 		if err == nil {
 			slow := time.AfterFunc(2*time.Second, func() { s.cfg.Progress("building the functions (the first time takes a minute)…") })
-			err = lambdaproc.Build(ctx, root, dir, "./functions/...")
+			err = lambdaproc.Build(ctx, root, dir, append(slices.Collect(maps.Values(s.cfg.Consumers)), "./functions/...")...)
 			slow.Stop()
 		}
 		result <- err
@@ -225,9 +233,12 @@ func (s *Stack) tick(invoker gateway.Invoker) {
 	t := ticker.Start(s.cfg.Tick, func(ctx context.Context) error {
 		_, err := invoker.Invoke(ctx, dispatcher, []byte("{}"))
 		return err
-	}, func(err error) { _, _ = fmt.Fprintf(s.cfg.Log, "the dispatcher's invocation failed: %v\n", err) })
+	}, s.complain)
 	s.onClose(func() error { t.Stop(); return nil })
 }
+
+// complain logs what went wrong in the background.
+func (s *Stack) complain(err error) { _, _ = fmt.Fprintf(s.log, "localstack: %v\n", err) }
 
 // StopRedis takes Redis away, as a crash would. It works when Redis is a child of the stack.
 func (s *Stack) StopRedis(context.Context) error {

@@ -1,0 +1,41 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"time"
+
+	"github.com/sluicehq/sluice/localstack/cloud"
+	"github.com/sluicehq/sluice/localstack/lambdaproc"
+	"github.com/sluicehq/sluice/localstack/poller"
+)
+
+// consumerTimeout is the Lambda timeout of a consumer.
+const consumerTimeout = 30 * time.Second
+
+// startConsumers runs a function behind each queue that has one, and the poller that feeds it.
+func (s *Stack) startConsumers(ctx context.Context, c *cloud.Cloud, invoker poller.Invoker, binaries string) error {
+	for queue, folder := range s.cfg.Consumers {
+		url, known := s.QueueURLs[queue]
+		if !known {
+			return fmt.Errorf("the consumer %s is for the queue %q, which is not among --queues", folder, queue)
+		}
+		name := "consumer-" + queue
+		if err := c.CreateFunction(ctx, name, consumerTimeout); err != nil {
+			return err
+		}
+		fleet, err := lambdaproc.Start(lambdaproc.Function{ //nolint:contextcheck // the processes outlive the start
+			Name: name, Binary: filepath.Join(binaries, path.Base(folder)), RuntimeAPI: c.Host() + "/_runtime/" + name,
+			Env: append(cloud.Env(s.AWSEndpoint), "SLUICE_ENDPOINT="+s.APIURL), Log: s.log,
+		})
+		if err != nil {
+			return err
+		}
+		s.onClose(func() error { fleet.Stop(); return nil })
+		p := poller.Start(s.SQS, invoker, poller.Mapping{QueueURL: url, Function: name, Failed: s.complain}) //nolint:contextcheck // as above
+		s.onClose(func() error { p.Stop(); return nil })
+	}
+	return nil
+}
