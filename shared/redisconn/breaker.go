@@ -108,7 +108,7 @@ func (b *breaker) run(done chan struct{}) {
 
 // record counts the outcome of an admitted call. One that its own caller ended says nothing about the store.
 func (b *breaker) record(ctx context.Context, err error) {
-	if ctx.Err() != nil {
+	if ended(ctx) != nil {
 		return
 	}
 	b.mu.Lock()

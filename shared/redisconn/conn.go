@@ -82,13 +82,21 @@ func (c *Conn) Classify(ctx context.Context, err error) error {
 	switch {
 	case err == nil, errors.Is(err, redis.Nil):
 		return err
-	case ctx.Err() != nil:
-		return fmt.Errorf("redis call ended with its caller: %w", ctx.Err())
+	case ended(ctx) != nil:
+		return fmt.Errorf("redis call ended with its caller: %w", ended(ctx))
 	case unavailable(err):
 		return fault.Unavailable("redis", err)
 	default:
 		return fmt.Errorf("redis refused a call: %w", err)
 	}
+}
+
+// ended is why ctx is over. A socket's deadline may fire a moment before the context's timer does, so the clock is asked too.
+func ended(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
 }
 
 // Open reports whether the breaker holds calls back.

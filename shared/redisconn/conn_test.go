@@ -1,0 +1,191 @@
+package redisconn_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluicehq/sluice/localstack/redisserver"
+	"github.com/sluicehq/sluice/localstack/redistest"
+	"github.com/sluicehq/sluice/shared/fault"
+	"github.com/sluicehq/sluice/shared/redisconn"
+)
+
+func open(t *testing.T, cfg redisconn.Config) *redisconn.Conn {
+	t.Helper()
+	c, err := redisconn.Open(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func write() *redis.Script { return redis.NewScript(`return redis.call('SET', KEYS[1], 'x')`) }
+
+// promptly runs a call, and fails when it took longer than the contract gives a lock.
+func promptly(t *testing.T, c *redisconn.Conn) error {
+	t.Helper()
+	started := time.Now()
+	_, err := c.Run(t.Context(), write(), []string{"{k}"})
+	require.Less(t, time.Since(started), 500*time.Millisecond)
+	return err
+}
+
+func TestAStoreThatCannotServeIsUnavailableWithin500Milliseconds(t *testing.T) {
+	t.Parallel()
+	for name, breakIt := range map[string]func(*testing.T, *redistest.Redis){
+		"a server that died":   func(t *testing.T, r *redistest.Redis) { require.NoError(t, r.Server.Kill()) },
+		"a server that hangs":  func(t *testing.T, r *redistest.Redis) { require.NoError(t, r.Server.Pause()) },
+		"a server over memory": func(t *testing.T, r *redistest.Redis) { set(t, r, "maxmemory", "1") },
+		"a server that became a replica": func(t *testing.T, r *redistest.Redis) {
+			require.NoError(t, r.Client.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
+		},
+		"a server without enough replicas": func(t *testing.T, r *redistest.Redis) { set(t, r, "min-replicas-to-write", "1") },
+		"a server that asks for a password": func(t *testing.T, r *redistest.Redis) {
+			set(t, r, "requirepass", "secret")
+			require.NoError(t, r.Client.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Err())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := redistest.Single(t)
+			c := open(t, redisconn.Config{URLs: []string{r.URL}})
+			require.NoError(t, promptly(t, c))
+			breakIt(t, r)
+			for range 4 { // the first ones before the breaker opens, where it does
+				err := promptly(t, c)
+				require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err), "%v", err)
+			}
+		})
+	}
+}
+
+func set(t *testing.T, r *redistest.Redis, name, value string) {
+	t.Helper()
+	require.NoError(t, r.Client.ConfigSet(t.Context(), name, value).Err())
+}
+
+func TestADeadStoreCostsNothingOnceItIsKnownAndIsFoundWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	for name, away := range map[string]struct {
+		stop, start func(*redistest.Redis) error
+	}{
+		"a killed server": {func(r *redistest.Redis) error { return r.Server.Kill() }, func(r *redistest.Redis) error { return r.Server.Restart(context.Background()) }},
+		"a hung server":   {func(r *redistest.Redis) error { return r.Server.Pause() }, func(r *redistest.Redis) error { return r.Server.Resume() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := redistest.Start(t, redisserver.Options{})
+			c := open(t, redisconn.Config{URLs: []string{r.URL}})
+			require.NoError(t, promptly(t, c))
+			require.NoError(t, away.stop(r))
+			for range 3 {
+				require.Error(t, promptly(t, c))
+			}
+			require.True(t, c.Open())
+			const calls = 1000
+			started := time.Now()
+			for range calls {
+				require.Error(t, promptly(t, c))
+			}
+			require.Less(t, time.Since(started)/calls, 5*time.Millisecond)
+
+			require.NoError(t, away.start(r))
+			back := time.Now()
+			require.Eventually(t, func() bool { return promptly(t, c) == nil }, 10*time.Second, time.Millisecond)
+			require.Less(t, time.Since(back), 3*time.Second)
+			require.False(t, c.Open())
+		})
+	}
+}
+
+func TestACallEndsWithItsCallerAndThatSaysNothingAboutTheStore(t *testing.T) {
+	t.Parallel()
+	r := redistest.Single(t)
+	c := open(t, redisconn.Config{URLs: []string{r.URL}, CallTimeout: 10 * time.Second})
+	require.NoError(t, promptly(t, c))
+	require.NoError(t, r.Server.Pause())
+	for range 5 {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		_, err := c.Run(ctx, write(), []string{"{k}"})
+		cancel()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Empty(t, fault.CodeOf(err))
+	}
+	require.False(t, c.Open())
+	require.NoError(t, r.Server.Resume())
+}
+
+func TestAScriptThatTheServerForgotIsSentAgain(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
+		c := open(t, redisconn.Config{URLs: redisconn.SplitList(r.URL)})
+		for range 2 {
+			reply, err := c.Run(t.Context(), redis.NewScript("return {KEYS[1], ARGV[1]}"), []string{"{k}"}, "v")
+			require.NoError(t, err)
+			require.Equal(t, []any{"{k}", "v"}, reply)
+			require.NoError(t, r.Client.ScriptFlush(t.Context()).Err())
+		}
+	})
+}
+
+func TestADefectOfOursIsNoUnavailableStore(t *testing.T) {
+	t.Parallel()
+	r := redistest.Single(t)
+	c := open(t, redisconn.Config{URLs: []string{r.URL}})
+	for _, source := range []string{"this is no Lua", "return redis.call('NOSUCHCOMMAND')", "return redis.call('INCR', KEYS[1])"} {
+		require.NoError(t, promptly(t, c)) // {k} holds text
+		_, err := c.Run(t.Context(), redis.NewScript(source), []string{"{k}"})
+		require.Error(t, err)
+		require.Empty(t, fault.CodeOf(err), source)
+	}
+	require.False(t, c.Open())
+}
+
+func TestNilIsAReply(t *testing.T) {
+	t.Parallel()
+	r := redistest.Single(t)
+	c := open(t, redisconn.Config{URLs: []string{r.URL}})
+	_, err := c.Run(t.Context(), redis.NewScript("return false"), []string{"{k}"})
+	require.ErrorIs(t, err, redis.Nil)
+	require.False(t, c.Open())
+}
+
+func TestWhatIsWrongWithTheConfigurationIsSaidAtTheStart(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ url, says string }{
+		"no URL":         {"", "SLUICE_REDIS_URL is not set: give a redis:// or rediss:// URL"},
+		"another scheme": {"http://localhost", "redis URL is not valid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg, err := redisconn.ConfigFromEnv(func(string) string { return tc.url })
+			if err == nil {
+				_, err = redisconn.Open(cfg)
+			}
+			require.ErrorContains(t, err, tc.says)
+		})
+	}
+	t.Run("a cluster is told by its name or by several addresses", func(t *testing.T) {
+		t.Parallel()
+		cfg, err := redisconn.ConfigFromEnv(func(name string) string {
+			return map[string]string{"SLUICE_REDIS_URL": "redis://a:1, redis://b:2,", "SLUICE_REDIS_CLUSTER": "true"}[name]
+		})
+		require.NoError(t, err)
+		require.Equal(t, []string{"redis://a:1", "redis://b:2"}, cfg.URLs)
+		require.True(t, cfg.Cluster)
+	})
+}
+
+func TestAClosedConnectionIsUnavailableAndDoesNotHang(t *testing.T) {
+	t.Parallel()
+	r := redistest.Single(t)
+	c, err := redisconn.Open(redisconn.Config{URLs: []string{r.URL}})
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(promptly(t, c)))
+	require.Error(t, errors.Unwrap(promptly(t, c)), "the cause is there for the log")
+}
