@@ -42,9 +42,11 @@ func Start(addr string) (*Cloud, error) {
 		return nil, fmt.Errorf("error reading kumo's address: %w", err)
 	}
 	proxy := &httputil.ReverseProxy{
-		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = r.In.Host },
-		Transport:    &http.Transport{MaxIdleConnsPerHost: 512},
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = r.In.Host },
+		Transport: &http.Transport{MaxIdleConnsPerHost: 512},
+		// kumo's checksum is always 0, and the SDK would complain of it each time.
+		ModifyResponse: func(r *http.Response) error { r.Header.Del("X-Amz-Crc32"); return nil },
+		ErrorHandler:   func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 	c := &Cloud{
 		Endpoint: "http://" + listener.Addr().String(), kumo: backend,

@@ -39,7 +39,7 @@ func (c *Cloud) NewInvoker() *Invoker {
 	return &Invoker{endpoint: c.kumo.URL, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512}}}
 }
 
-// Invoke implements gateway.Invoker.
+// Invoke implements gateway.Invoker. An error that is no *gateway.FunctionError says that the function was not reached.
 func (i *Invoker) Invoke(ctx context.Context, function string, payload []byte) ([]byte, error) {
 	target := i.endpoint + "/2015-03-31/functions/" + function + "/invocations"
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(payload))
@@ -57,8 +57,11 @@ func (i *Invoker) Invoke(ctx context.Context, function string, payload []byte) (
 	if err != nil {
 		return nil, fmt.Errorf("error reading the answer of %s: %w", function, err)
 	}
-	if response.StatusCode != http.StatusOK || response.Header.Get("X-Amz-Function-Error") != "" {
+	if response.Header.Get("X-Amz-Function-Error") != "" {
 		return nil, &gateway.FunctionError{Payload: answer}
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("error invoking %s: %s: %s", function, response.Status, bytes.TrimSpace(answer))
 	}
 	return answer, nil
 }

@@ -230,11 +230,22 @@ func (s *Stack) serve(listener net.Listener, invoker gateway.Invoker) {
 }
 
 func (s *Stack) tick(invoker gateway.Invoker) {
-	t := ticker.Start(s.cfg.Tick, func(ctx context.Context) error {
-		_, err := invoker.Invoke(ctx, dispatcher, []byte("{}"))
-		return err
-	}, s.complain)
+	t := ticker.Start(s.cfg.Tick, func(ctx context.Context) error { return dispatch(ctx, invoker) }, s.complain)
 	s.onClose(func() error { t.Stop(); return nil })
+}
+
+// dispatch invokes the dispatcher, and again while it is not reached, as EventBridge Scheduler does: its processes may just be starting.
+func dispatch(ctx context.Context, invoker gateway.Invoker) error {
+	for {
+		_, err := invoker.Invoke(ctx, dispatcher, []byte("{}"))
+		if failure := (*gateway.FunctionError)(nil); err == nil || ctx.Err() != nil || errors.As(err, &failure) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // complain logs what went wrong in the background.

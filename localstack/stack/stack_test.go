@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +18,8 @@ import (
 	"github.com/sluicehq/sluice/localstack/stack"
 )
 
-const patience = 60 * time.Second
+// patience is less than the ticker's interval.
+const patience = 30 * time.Second
 
 // log is what the functions print.
 type log struct {
@@ -95,4 +97,12 @@ func TestAConsumerFunctionWorksOnItsQueuesJobs(t *testing.T) {
 	require.Equal(t, 2, job.Attempt, "the first attempt was nacked, the second acked")
 	require.NotNil(t, job.LastError)
 	require.Contains(t, *job.LastError, "attempt 1 of 1 failed")
+}
+
+func TestTheDispatcherIsAtWorkFromTheStart(t *testing.T) {
+	t.Parallel()
+	require.Eventually(t, func() bool {
+		health, err := api.Health(t.Context())
+		return err == nil && slices.ContainsFunc(health.Checks, func(c client.HealthCheck) bool { return c.Name == "dispatcher" && c.Status == "ok" })
+	}, patience, 10*time.Millisecond)
 }

@@ -54,7 +54,7 @@ func (a *app) jobsPushCommand() *cobra.Command {
 	f.Var(&p.delay, "delay", "due this long from now, up to 3650d")
 	f.Var(&p.runAt, "run-at", "due at this `instant`; in the past means now")
 	f.StringVar(&p.job.ID, "id", "", "the job's id (default: a random one)")
-	f.IntVar(&p.job.MaxAttempts, "max-attempts", 0, "1 to 100; over 1 the consumer acks (default 1)")
+	f.IntVar(&p.job.MaxAttempts, "max-attempts", 0, "1 to 100; over 1 the consumer acks (default: 1)")
 	f.Var(&p.ackTimeout, "ack-timeout", "how long an attempt may take before the next one")
 	f.Var(&p.backoff, "backoff", "wait before the second attempt; it doubles with each, with full jitter")
 	f.Var(&p.backoffMax, "backoff-max", "the longest wait between attempts")
@@ -63,9 +63,10 @@ func (a *app) jobsPushCommand() *cobra.Command {
 	f.StringToStringVar(&p.job.Headers, "header", nil, "`name=value` to send as a message attribute; may be repeated")
 	f.BoolVar(&p.job.Durable, "durable", false, "write the job to DynamoDB before it is acknowledged")
 	f.BoolVar(&p.lines, "lines", false, "a job for each line of standard input")
-	for _, name := range []string{"delay", "ack-timeout", "backoff", "backoff-max", "max-attempts"} {
+	for _, name := range []string{"delay", "ack-timeout", "backoff", "backoff-max"} {
 		f.Lookup(name).DefValue = ""
 	}
+	f.Lookup("max-attempts").DefValue, f.Lookup("header").DefValue = "0", "" // what pflag takes for no default
 	c.MarkFlagsMutuallyExclusive("delay", "run-at")
 	return c
 }

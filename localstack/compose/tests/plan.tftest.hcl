@@ -1,0 +1,18 @@
+# What `make localstack-deploy` would apply.
+
+mock_provider "aws" {}
+
+run "only_what_the_hobby_plan_has_is_made" {
+  assert {
+    condition     = keys(module.sluice.endpoints) == ["enqueue", "limit", "lock"] && module.sluice.api_id == null
+    error_message = "The front door must be function URLs: API Gateway v2 is not in the plan."
+  }
+  assert {
+    condition     = module.sluice.redis == { url = "redis://valkey:6379", cluster = false, auth = "none" } && module.sluice.vpc_id == null
+    error_message = "Redis must be the container beside LocalStack."
+  }
+  assert {
+    condition     = length(module.sluice.alarm_arns) == 0 && module.sluice.dashboard_name == null
+    error_message = "Nobody looks at alarms there."
+  }
+}
