@@ -61,3 +61,36 @@ build: ## Build the command line and the functions into bin/
 .PHONY: clean
 clean: ## Remove what was built
 	rm -rf bin dist .cache
+
+# --- Deployment: packages and the Terraform module ---------------------------------------------------------------------------------------------
+
+.PHONY: package
+package: ## Build the functions' zips into dist/ (arm64, and amd64 beside them), with sums and a bill of materials
+	@go run ./tools/packager -out dist
+
+.PHONY: module-check
+module-check: ## Check the Terraform module, its examples and the LocalStack configuration; no account is needed
+	@tools/check-module.sh
+
+.PHONY: module-lint
+module-lint: $(BIN)/tflint $(BIN)/trivy ## Lint the Terraform module with tflint and trivy
+	@tools/lint-module.sh
+
+$(BIN)/tflint: tools/tflint/go.mod
+	@echo "building tflint (once, about three minutes)…"
+	@cd tools/tflint && go build -trimpath -ldflags '-s -w' -o $@ github.com/terraform-linters/tflint && touch $@
+
+$(BIN)/trivy: tools/trivy/go.mod
+	@echo "building trivy (once, about six minutes)…"
+	@cd tools/trivy && GOEXPERIMENT=jsonv2 go build -trimpath -ldflags '-s -w' -o $@ github.com/aquasecurity/trivy/cmd/trivy && touch $@
+
+.PHONY: tflint trivy
+tflint: $(BIN)/tflint
+trivy: $(BIN)/trivy
+
+.PHONY: tofu
+tofu: $(BIN)/tofu ## Build OpenTofu once, for machines that have neither it nor Terraform
+
+$(BIN)/tofu: tools/tofu/go.mod
+	@echo "building OpenTofu (once, about four minutes)…"
+	@cd tools/tofu && go build -o $@ github.com/opentofu/opentofu/cmd/tofu && touch $@

@@ -1,7 +1,8 @@
 # The function limit as the REQUEST authorizer of other HTTP APIs.
 
 locals {
-  authorized_apis = try(var.authorizer.apis, {})
+  # No try() here: an API's id is often known only after apply, and try() would then hide even the names from for_each.
+  authorized_apis = var.authorizer == null ? {} : var.authorizer.apis
 }
 
 resource "aws_apigatewayv2_authorizer" "this" {

@@ -5,7 +5,7 @@ locals {
   cache_group = var.attach_vpc && (local.make_cache || var.quorum_nodes > 0)
 
   existing_in_vpc = var.attach_vpc && var.existing_cache != null
-  existing_group  = local.existing_in_vpc && try(var.existing_cache.security_group != null, false)
+  existing_group  = local.existing_in_vpc && (var.existing_cache == null ? false : var.existing_cache.security_group != null)
 }
 
 resource "aws_security_group" "functions" {

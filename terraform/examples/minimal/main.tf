@@ -1,6 +1,6 @@
 terraform {
   required_version = ">= 1.8.0"
-  required_providers { aws = { source = "hashicorp/aws", version = "~> 6.0" } }
+  required_providers { aws = { source = "hashicorp/aws", version = "~> 6.0" } } # tflint-ignore: terraform_unused_required_providers
 }
 
 module "sluice" {

@@ -1,0 +1,19 @@
+# The example as it stands, on an account that does not exist.
+
+mock_provider "aws" {}
+
+override_data {
+  target = module.sluice.data.aws_availability_zones.available
+  values = { names = ["eu-central-1a", "eu-central-1b"] }
+}
+
+run "a_few_lines_make_a_whole_deployment" {
+  assert {
+    condition     = keys(module.sluice.queue_urls) == ["orders"] && keys(module.sluice.function_names) == ["dispatcher", "enqueue", "limit", "lock"]
+    error_message = "The example must make the queue and the four functions."
+  }
+  assert {
+    condition     = output.endpoint == module.sluice.endpoints["limit"]
+    error_message = "The endpoint must be shown: it is what callers need."
+  }
+}

@@ -1,0 +1,16 @@
+# What is made beside the module has no ARN yet when it is planned.
+
+mock_provider "aws" {}
+
+run "plans_with_a_network_a_cache_a_key_and_an_api_that_do_not_exist_yet" {
+  command = plan
+
+  module {
+    source = "./tests/unknowns"
+  }
+
+  assert {
+    condition     = keys(module.sluice.authorizer_ids) == ["shop"]
+    error_message = "The authorizer of an API that is made in the same apply must be planned."
+  }
+}

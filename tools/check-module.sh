@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Checks the Terraform module, its examples and the LocalStack configuration without an account: format, validation, tests and plans on the real
+# schema of the AWS provider (tools/awsstub). It works on a copy, so that no lock file of the stand-in is left for a real `tofu init` to trip over.
+#
+#   tools/check-module.sh            all of it
+#   tools/check-module.sh minimal    the folders whose name contains "minimal"
+set -euo pipefail
+cd "$(dirname "$0")/.."
+only=${1:-}
+
+tool=${TOFU:-}
+[ -n "$tool" ] || { [ -x .cache/bin/tofu ] && tool=$PWD/.cache/bin/tofu; } || tool=$(command -v tofu || command -v terraform || true)
+[ -n "$tool" ] || { echo "neither tofu nor terraform is on the PATH. Type: make tofu (builds it once, some minutes), or install OpenTofu 1.8 or later" >&2; exit 1; }
+command -v go >/dev/null || { echo "go is not on the PATH: the stand-in for the AWS provider is built with it" >&2; exit 1; }
+
+unset TF_DATA_DIR TF_CLI_ARGS
+TF_CLI_CONFIG_FILE=$(tools/awsstub/mirror.sh .cache/awsstub)
+export TF_CLI_CONFIG_FILE TF_IN_AUTOMATION=1 CHECKPOINT_DISABLE=1
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/localstack"
+cp -R terraform "$work/terraform"
+cp -R localstack/compose "$work/localstack/compose"
+find "$work" \( -name .terraform -o -name .terraform.lock.hcl -o -name 'terraform.tfstate*' \) -prune -exec rm -rf {} +
+# What `make package` would have put there, but small: a plan only wants to know the zips' digests.
+for folder in "$work" "$work"/terraform/examples/*; do
+  dist=$folder/dist
+  mkdir -p "$dist/amd64"
+  cp terraform/module/tests/packages/*.zip "$dist"
+  cp terraform/module/tests/packages/*.zip "$dist/amd64"
+done
+
+"$tool" fmt -check -diff -recursive "$work/terraform" || { echo "not formatted: $tool fmt -recursive terraform" >&2; exit 1; }
+"$tool" fmt -check -diff "$work/localstack/compose" || { echo "not formatted: $tool fmt localstack/compose" >&2; exit 1; }
+
+# check FOLDER [ARGUMENT…]: init, validate, test; quiet unless something fails.
+check() {
+  local folder=$1 log
+  log=$(mktemp "$work/log.XXXXXX")
+  shift
+  if (cd "$work/$folder" && "$tool" init -backend=false -input=false -no-color && "$tool" validate -no-color && "$tool" test -no-color "$@") >"$log" 2>&1; then
+    echo "ok    $folder $*: $(grep -oE '[0-9]+ passed' "$log" | tail -1)"
+  else
+    echo "FAIL  $folder $*"
+    grep -vE '\.\.\. (pass|in progress|tearing down)$' "$log"
+    return 1
+  fi
+}
+
+jobs_failed=0
+if [[ terraform/module == *"$only"* ]]; then
+  # The module's suites are run one beside the other: each is a process of its own.
+  (cd "$work/terraform/module" && "$tool" init -backend=false -input=false -no-color >/dev/null)
+  suites=("$work"/terraform/module/tests/*.tftest.hcl)
+  running=()
+  for suite in "${suites[@]}"; do
+    check terraform/module "-filter=tests/$(basename "$suite")" &
+    running+=($!)
+    if [ "${#running[@]}" -ge 3 ]; then wait "${running[0]}" || jobs_failed=1; running=("${running[@]:1}"); fi
+  done
+  for pid in "${running[@]}"; do wait "$pid" || jobs_failed=1; done
+fi
+for folder in terraform/examples/* localstack/compose; do
+  [[ $folder == *"$only"* ]] || continue
+  [ -d "$work/$folder/tests" ] || continue
+  check "$folder" || jobs_failed=1
+done
+exit "$jobs_failed"
