@@ -1,0 +1,76 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What the documents show must work as it stands there.
+
+// block is the first fenced block of a language that contains what.
+func block(t *testing.T, file, language, what string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../..", file))
+	require.NoError(t, err)
+	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		if strings.Contains(m[1], what) {
+			return strings.ReplaceAll(m[1], "http://127.0.0.1:4000", system.APIURL)
+		}
+	}
+	require.Fail(t, "not found", "%s has no %s block with %q", file, language, what)
+	return ""
+}
+
+func TestTheReadmesCurlLinesWork(t *testing.T) {
+	t.Parallel()
+	script := block(t, "README.md", "sh", "curl -si") + strings.Repeat(
+		`curl -si $API/v1/limits/login/check -H "$JSON" -d '{"key": "ann"}'`+"\n", 5)
+	cmd := exec.CommandContext(t.Context(), "bash", "-euc", script)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for _, seen := range []string{`"fence":`, `"code":"lock_held"`, `"holder":"me"`, `"id":"order-42"`, `"state":"scheduled"`, `RateLimit: "per-minute";r=4;t=`} {
+		require.Contains(t, strings.ReplaceAll(string(out), "Ratelimit:", "RateLimit:"), seen)
+	}
+	require.Equal(t, 1, strings.Count(string(out), "HTTP/1.1 429"), "the sixth is a 429")
+}
+
+func TestTheQuickstartsProgramRuns(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("../../.cache", "quickstart-") // within the module, so that it imports the client as it is here
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	file := filepath.Join(dir, "main.go")
+	require.NoError(t, os.WriteFile(file, []byte(block(t, "docs/quickstart.md", "go", "package main")), 0o600))
+	out, err := exec.CommandContext(t.Context(), "go", "run", file).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "I hold it, with fence ")
+	require.Contains(t, string(out), "remind-42 is scheduled and due at ")
+}
+
+func TestEveryLinkOfTheDocumentsLeadsSomewhere(t *testing.T) {
+	t.Parallel()
+	root := "../.."
+	files, err := filepath.Glob(root + "/docs/*.md")
+	require.NoError(t, err)
+	more, err := filepath.Glob(root + "/docs/decisions/*.md")
+	require.NoError(t, err)
+	files = append(append(files, more...), root+"/README.md", root+"/CONTRIBUTING.md", root+"/CHANGELOG.md")
+	link := regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+	for _, file := range files {
+		text, err := os.ReadFile(file) //nolint:gosec // a file of the repository
+		require.NoError(t, err)
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
+				continue
+			}
+			_, err := os.Stat(filepath.Join(filepath.Dir(file), m[1]))
+			require.NoError(t, err, "%s links to %s", file, m[1])
+		}
+	}
+}
