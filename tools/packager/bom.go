@@ -103,12 +103,13 @@ func (r release) bom(version string) bom {
 
 // serial is a UUID (version 8) that is a function of what is described.
 func (r release) serial(version string) string {
-	h := sha256.New()
-	fmt.Fprintln(h, version)
+	var described strings.Builder
+	described.WriteString(version)
 	for _, p := range r {
-		fmt.Fprintln(h, p.path(), p.digest())
+		described.WriteString("\n" + p.path() + " " + p.digest())
 	}
-	id := h.Sum(nil)[:16]
+	sum := sha256.Sum256([]byte(described.String()))
+	id := sum[:16]
 	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80
 	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }

@@ -20,8 +20,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "packager:", err)
 		os.Exit(1)
 	}
@@ -46,8 +47,12 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err := release.write(*out, *version); err != nil {
 		return err
 	}
+	var report strings.Builder
 	for _, p := range release {
-		fmt.Fprintf(stdout, "%s  %4.2f MB  %s\n", p.digest(), float64(len(p.zip))/1e6, p.path())
+		fmt.Fprintf(&report, "%s  %4.2f MB  %s\n", p.digest(), float64(len(p.zip))/1e6, p.path())
+	}
+	if _, err := io.WriteString(stdout, report.String()); err != nil {
+		return fmt.Errorf("error reporting: %w", err)
 	}
 	return nil
 }

@@ -37,16 +37,17 @@ func builder(root string) build {
 		if err != nil {
 			return nil, fmt.Errorf("error making a folder: %w", err)
 		}
-		defer os.RemoveAll(folder)
+		defer func() { _ = os.RemoveAll(folder) }()
 		program := filepath.Join(folder, "bootstrap")
+		//nolint:gosec // the names are functions()
 		command := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-tags", "lambda.norpc",
-			"-ldflags", "-s -w -buildid=", "-o", program, "./functions/"+function) //nolint:gosec // the names are functions()
+			"-ldflags", "-s -w -buildid=", "-o", program, "./functions/"+function)
 		command.Dir = root
 		command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off")
 		if said, err := command.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("error building %s for %s: %w\n%s", function, arch, err, said)
 		}
-		text, err := os.ReadFile(program)
+		text, err := os.ReadFile(program) //nolint:gosec // the one that was just built
 		if err != nil {
 			return nil, fmt.Errorf("error reading a program: %w", err)
 		}
