@@ -2,6 +2,7 @@
 package redisconn
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -25,8 +26,11 @@ type Config struct {
 	// PoolSize bounds the connections to each node. Default 10.
 	PoolSize int
 	// Credentials returns the user and password for a new connection; nil means those in the URL. It is called for every
-	// connection, so that a short-lived IAM token is always fresh.
-	Credentials func() (user, password string)
+	// connection, so that a short-lived IAM token is always fresh. Its error is the call's: the store counts as unavailable.
+	Credentials func(context.Context) (user, password string, err error)
+	// MaxConnAge is how long a connection is used before another takes its place, less up to a tenth, so that not all are replaced at
+	// once. 0 means for ever.
+	MaxConnAge time.Duration
 	// TLS replaces the configuration that rediss:// implies, for private certificate authorities.
 	TLS *tls.Config
 	// Breaker tunes the circuit breaker.
@@ -81,7 +85,8 @@ func (c Config) options() (*redis.UniversalOptions, error) {
 	if c.TLS != nil {
 		o.TLSConfig = c.TLS
 	}
-	o.CredentialsProvider = c.Credentials
+	o.CredentialsProviderContext = c.Credentials
+	o.ConnMaxLifetime, o.ConnMaxLifetimeJitter = c.MaxConnAge-c.MaxConnAge/20, c.MaxConnAge/20
 	o.IsClusterMode = c.Cluster
 	o.MaxRetries = -1
 	o.DialTimeout = c.DialTimeout
