@@ -1,0 +1,27 @@
+// The floor of a Lambda function's binary: a handler that does nothing, with the same clients as Sluice's.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/redis/go-redis/v9"
+)
+
+func main() {
+	cfg, err := config.LoadDefaultConfig(context.Background())
+	if err != nil {
+		os.Exit(1)
+	}
+	store, queue, table := redis.NewClient(&redis.Options{}), sqs.NewFromConfig(cfg), dynamodb.NewFromConfig(cfg)
+	lambda.Start(func(ctx context.Context) (string, error) {
+		if store == nil || queue == nil || table == nil {
+			return "", ctx.Err()
+		}
+		return "ok", nil
+	})
+}

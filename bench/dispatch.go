@@ -1,0 +1,301 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/hibiken/asynq"
+
+	"github.com/sluicehq/sluice/bench/measure"
+	"github.com/sluicehq/sluice/bench/report"
+	"github.com/sluicehq/sluice/localstack/cloud"
+	"github.com/sluicehq/sluice/shared/delayqueue"
+	"github.com/sluicehq/sluice/shared/delayqueue/sqssender"
+	"github.com/sluicehq/sluice/shared/dispatch"
+	"github.com/sluicehq/sluice/shared/telemetry"
+)
+
+// batches is how many SendMessageBatch calls are under way at once, on both sides.
+const batches = 32
+
+// accepted is a sender that counts what SQS has taken, and when.
+type accepted struct {
+	dispatch.Sender
+
+	want int
+	done chan struct{}
+	mu   sync.Mutex
+	late []float64 // ms after the due time
+}
+
+func (a *accepted) Send(ctx context.Context, queue, url string, claimed []delayqueue.Claimed) []sqssender.Result {
+	results := a.Sender.Send(ctx, queue, url, claimed)
+	now := time.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i, r := range results {
+		if r.Outcome == sqssender.Accepted {
+			a.late = append(a.late, now.Sub(time.UnixMilli(claimed[i].RunAtMS)).Seconds()*1000)
+		}
+	}
+	if len(a.late) == a.want {
+		close(a.done)
+	}
+	return results
+}
+
+// dispatcher runs one until its sender has got everything.
+func runDispatcher(ctx context.Context, q *delayqueue.Queues, client *sqs.Client, url string, want int) (*accepted, func() error) {
+	a := &accepted{Sender: sqssender.New(client, batches), want: want, done: make(chan struct{})}
+	d := dispatch.New(dispatch.Config{Queues: map[string]string{queue: url}}, q, nil, a, slog.New(slog.DiscardHandler), telemetry.Discard())
+	claiming, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() { d.Run(ctx, claiming); close(ended) }()
+	return a, func() error {
+		defer func() { stop(); <-ended }()
+		select {
+		case <-a.done:
+			return nil
+		case <-time.After(2 * time.Minute):
+			return fmt.Errorf("only %d of %d jobs were sent", len(a.late), want)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func createQueue(ctx context.Context, client *sqs.Client, name string) (string, error) {
+	out, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(name)})
+	if err != nil {
+		return "", fmt.Errorf("error creating a queue: %w", err)
+	}
+	return aws.ToString(out.QueueUrl), nil
+}
+
+func dispatchThroughput(ctx context.Context, s *suite) error {
+	db, err := openStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.close()
+	local, err := cloud.Start("127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("error starting SQS: %w", err)
+	}
+	defer func() { _ = local.Close() }()
+	client := sqs.NewFromConfig(local.Config())
+	count, samples := s.size(30_000, 6_000), make(measure.Samples)
+	for round := range s.size(5, 3) {
+		ours, err := throughDispatcher(ctx, db, client, fmt.Sprintf("ours-%d", round), count)
+		if err != nil {
+			return err
+		}
+		theirs, err := bareLoop(ctx, client, fmt.Sprintf("bare-%d", round), count)
+		if err != nil {
+			return err
+		}
+		samples["sluice"], samples["bare SendMessageBatch"] = append(samples["sluice"], ours), append(samples["bare SendMessageBatch"], theirs)
+	}
+	s.ratio("P9", "claim → SQS → acknowledge, one dispatcher", samples, "bare SendMessageBatch", 0.8,
+		s.note("The same messages to the same local SQS with the same concurrency, without Redis. The local SQS shares the processor with both."))
+	return nil
+}
+
+func throughDispatcher(ctx context.Context, db *store, client *sqs.Client, name string, count int) (float64, error) {
+	if err := db.flush(ctx); err != nil {
+		return 0, err
+	}
+	q, err := openQueues(db)
+	if err != nil {
+		return 0, err
+	}
+	url, err := createQueue(ctx, client, name)
+	if err != nil {
+		return 0, err
+	}
+	for n := 0; n < count; n += 100 {
+		if err := push(ctx, q, jobs(n, 100, 0)); err != nil {
+			return 0, err
+		}
+	}
+	started := time.Now()
+	_, wait := runDispatcher(ctx, q, client, url, count)
+	if err := wait(); err != nil {
+		return 0, err
+	}
+	return float64(count) / time.Since(started).Seconds(), nil
+}
+
+func bareLoop(ctx context.Context, client *sqs.Client, name string, count int) (float64, error) {
+	url, err := createQueue(ctx, client, name)
+	if err != nil {
+		return 0, err
+	}
+	var wait sync.WaitGroup
+	slots, errs := make(chan struct{}, batches), make(chan error, count/10+1)
+	started := time.Now()
+	for n := 0; n < count; n += 10 {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			_, err := client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(url), Entries: entries(n)})
+			errs <- err
+		})
+	}
+	wait.Wait()
+	took := time.Since(started)
+	close(errs)
+	for err := range errs {
+		if err != nil {
+			return 0, fmt.Errorf("error sending: %w", err)
+		}
+	}
+	return float64(count) / took.Seconds(), nil
+}
+
+func entries(first int) []types.SendMessageBatchRequestEntry {
+	out := make([]types.SendMessageBatchRequestEntry, 10)
+	text := func(v string) types.MessageAttributeValue {
+		return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(v)}
+	}
+	for i := range out {
+		id := fmt.Sprintf("job-%d", first+i)
+		out[i] = types.SendMessageBatchRequestEntry{
+			Id: aws.String(strconv.Itoa(i)), MessageBody: aws.String(string(payload(first + i))),
+			MessageAttributes: map[string]types.MessageAttributeValue{
+				"sluice-job-id": text(id), "sluice-queue": text(queue), "sluice-attempt": text("1"), "sluice-run-at": text("1796131103088"),
+			},
+		}
+	}
+	return out
+}
+
+func lateness(ctx context.Context, s *suite) error {
+	ours, err := sluiceLateness(ctx, s)
+	if err != nil {
+		return err
+	}
+	theirs, err := asynqLateness(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, q := range []struct {
+		name     string
+		quantile float64
+		bound    float64
+	}{{"p50", 0.5, 5}, {"p99", 0.99, 25}} {
+		value := measure.Quantile(ours, q.quantile)
+		s.add(report.Row{
+			ID: "P10", Work: "lateness at 1000 jobs/s, " + q.name, Against: "asynq", Ours: ms(value), Theirs: ms(measure.Quantile(theirs, q.quantile)),
+			Value: value, Unit: "ms", AtMost: q.bound, Note: s.note("Due → accepted by SQS. asynq with its default poll of 5 s: due → its handler begins."),
+		})
+	}
+	earliest := slices.Min(ours)
+	if earliest < 0 {
+		return fmt.Errorf("a job was %.2f ms early", -earliest)
+	}
+	s.add(report.Row{ID: "P10", Work: "lateness at 1000 jobs/s, the earliest", Against: "never early", Ours: ms(earliest), Value: earliest + 1, Unit: "ms + 1", AtLeast: 1})
+	return s.draw("lateness.svg", "Lateness at 1000 jobs a second", func(path, title string) error {
+		return report.Distribution(path, title, []string{"sluice", "asynq"}, map[string][]float64{"sluice": ours, "asynq": theirs})
+	})
+}
+
+// evenly are due times one millisecond apart, from a moment on.
+func evenly(from time.Time, n int) time.Time { return from.Add(time.Duration(n) * time.Millisecond) }
+
+func sluiceLateness(ctx context.Context, s *suite) ([]float64, error) {
+	db, err := openStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer db.close()
+	local, err := cloud.Start("127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("error starting SQS: %w", err)
+	}
+	defer func() { _ = local.Close() }()
+	client := sqs.NewFromConfig(local.Config())
+	url, err := createQueue(ctx, client, "lateness")
+	if err != nil {
+		return nil, err
+	}
+	q, err := openQueues(db)
+	if err != nil {
+		return nil, err
+	}
+	count := s.size(15_000, 4_000)
+	first := time.Now().Add(3 * time.Second).Truncate(time.Millisecond)
+	for n := 0; n < count; n += 100 {
+		batch := jobs(n, 100, 0)
+		for i := range batch {
+			batch[i].RunAtMS = evenly(first, n+i).UnixMilli()
+		}
+		if err := push(ctx, q, batch); err != nil {
+			return nil, err
+		}
+	}
+	if time.Now().After(first) {
+		return nil, fmt.Errorf("this machine is too slow: the jobs were not enqueued before the first was due")
+	}
+	a, wait := runDispatcher(ctx, q, client, url, count)
+	if err := wait(); err != nil {
+		return nil, err
+	}
+	return a.late, nil
+}
+
+func asynqLateness(ctx context.Context, s *suite) ([]float64, error) {
+	db, err := openStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer db.close()
+	opt := asynq.RedisClientOpt{Addr: db.server.Addr()}
+	peer := asynq.NewClient(opt)
+	defer func() { _ = peer.Close() }()
+	count := s.size(15_000, 4_000)
+	first := time.Now().Add(3 * time.Second).Truncate(time.Millisecond)
+	var (
+		mu   sync.Mutex
+		late []float64
+		done = make(chan struct{})
+	)
+	server := asynq.NewServer(opt, asynq.Config{Concurrency: 10, LogLevel: asynq.FatalLevel})
+	handle := func(_ context.Context, t *asynq.Task) error {
+		n, err := strconv.Atoi(string(t.Payload()))
+		if err != nil {
+			return fmt.Errorf("error reading a task: %w", err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if late = append(late, time.Since(evenly(first, n)).Seconds()*1000); len(late) == count {
+			close(done)
+		}
+		return nil
+	}
+	if err := server.Start(asynq.HandlerFunc(handle)); err != nil {
+		return nil, fmt.Errorf("error starting asynq: %w", err)
+	}
+	defer server.Shutdown()
+	for n := range count {
+		if _, err := peer.EnqueueContext(ctx, asynq.NewTask("bench", []byte(strconv.Itoa(n))), asynq.ProcessAt(evenly(first, n))); err != nil {
+			return nil, fmt.Errorf("error enqueuing with asynq: %w", err)
+		}
+	}
+	select {
+	case <-done:
+		return late, nil
+	case <-time.After(2 * time.Minute):
+		return nil, fmt.Errorf("asynq handled only %d of %d tasks", len(late), count)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

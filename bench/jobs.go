@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluicehq/sluice/bench/measure"
+	"github.com/sluicehq/sluice/bench/report"
+	"github.com/sluicehq/sluice/shared/delayqueue"
+)
+
+const queue = "bench"
+
+// payload is 200 bytes of JSON, different for each n.
+func payload(n int) json.RawMessage {
+	text := fmt.Sprintf(`{"n":%d,"fill":"`, n)
+	return json.RawMessage(text + strings.Repeat("x", 200-len(text)-2) + `"}`)
+}
+
+func openQueues(db *store) (*delayqueue.Queues, error) {
+	q, err := delayqueue.New(db.conn, delayqueue.Config{})
+	if err != nil {
+		return nil, fmt.Errorf("error opening the queues: %w", err)
+	}
+	return q, nil
+}
+
+// jobs makes a batch whose ids no other batch has.
+func jobs(first, count int, delay time.Duration) []delayqueue.Job {
+	out := make([]delayqueue.Job, count)
+	for i := range out {
+		out[i] = delayqueue.Job{ID: fmt.Sprintf("job-%d", first+i), Payload: payload(first + i), Delay: delay, MaxAttempts: 1}
+	}
+	return out
+}
+
+// push enqueues a batch, and fails when one of it was not taken.
+func push(ctx context.Context, q *delayqueue.Queues, batch []delayqueue.Job) error {
+	_, errs := q.Enqueue(ctx, queue, batch)
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func enqueue(ctx context.Context, s *suite) error {
+	db, err := openStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.close()
+	q, err := openQueues(db)
+	if err != nil {
+		return err
+	}
+	peer := asynq.NewClientFromRedisClient(db.peer)
+	id := 0
+	next := func(n int) int { id += n; return id }
+	one := []measure.Contender{
+		{Name: "sluice", Before: db.flush, Op: func(ctx context.Context, _, _ int) error { return push(ctx, q, jobs(next(1), 1, time.Hour)) }},
+		{Name: "asynq", Before: db.flush, Op: func(ctx context.Context, _, _ int) error {
+			_, err := peer.EnqueueContext(ctx, asynq.NewTask("bench", payload(next(1))), asynq.ProcessIn(time.Hour))
+			return err
+		}},
+		{Name: "bare ZADD", Before: db.flush, Op: func(ctx context.Context, _, _ int) error {
+			return db.peer.ZAdd(ctx, "due", redis.Z{Score: float64(time.Now().Add(time.Hour).Unix()), Member: string(payload(next(1)))}).Err()
+		}},
+	}
+	samples, err := measure.Throughput(ctx, s.plan, 1, one)
+	if err != nil {
+		return err
+	}
+	s.ratio("P7", "enqueue one", samples, "asynq", 1.2, s.note("Enqueue(ProcessIn): a hash and a sorted set, the caller's clock, and an id that is only unique while it waits."))
+	const size = 100
+	batch := []measure.Contender{{
+		Name: "sluice", Before: db.flush, Units: size,
+		Op: func(ctx context.Context, _, _ int) error { return push(ctx, q, jobs(next(size), size, time.Hour)) },
+	}, one[1], one[2]}
+	batches, err := measure.Throughput(ctx, s.plan, 1, batch)
+	if err != nil {
+		return err
+	}
+	noBatch := s.note("The peer has no batch: one call for each.")
+	s.ratio("P7", "enqueue in batches of 100", batches, "asynq", 8, noBatch)
+	s.ratio("P7", "enqueue in batches of 100", batches, "bare ZADD", 1, noBatch)
+	return s.draw("enqueue.svg", "Jobs enqueued, one goroutine", func(path, title string) error {
+		return report.Bars(path, title, "jobs/s", []report.Bar{
+			{Label: "sluice", Value: samples.Median("sluice")}, {Label: "asynq", Value: samples.Median("asynq")},
+			{Label: "bare ZADD", Value: samples.Median("bare ZADD")}, {Label: "sluice ×100", Value: batches.Median("sluice")},
+		})
+	})
+}
+
+func jobMemory(ctx context.Context, s *suite) error {
+	db, err := openStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.close()
+	q, err := openQueues(db)
+	if err != nil {
+		return err
+	}
+	peer := asynq.NewClientFromRedisClient(db.peer)
+	count := s.size(100_000, 20_000)
+	fill := func(add func(n int) error, step int) (float64, error) {
+		if err := db.flush(ctx); err != nil {
+			return 0, err
+		}
+		before, err := db.used(ctx)
+		if err != nil {
+			return 0, err
+		}
+		for n := 0; n < count; n += step {
+			if err := add(n); err != nil {
+				return 0, err
+			}
+		}
+		after, err := db.used(ctx)
+		return (after - before) / float64(count), err
+	}
+	ours, err := fill(func(n int) error { return push(ctx, q, jobs(n, 100, time.Hour)) }, 100)
+	if err != nil {
+		return err
+	}
+	theirs, err := fill(func(n int) error {
+		_, err := peer.EnqueueContext(ctx, asynq.NewTask("bench", payload(n)), asynq.ProcessIn(time.Hour))
+		return err
+	}, 1)
+	if err != nil {
+		return err
+	}
+	bare, err := fill(func(n int) error {
+		return db.peer.ZAdd(ctx, "due", redis.Z{Score: float64(time.Now().Add(time.Hour).Unix()), Member: string(payload(n))}).Err()
+	}, 1)
+	if err != nil {
+		return err
+	}
+	work := fmt.Sprintf("memory for a pending job, 200 B, %d jobs", count)
+	for _, against := range []struct {
+		name         string
+		bytes, bound float64
+	}{{"asynq", theirs, 0.5}, {"bare ZADD", bare, 1.5}} {
+		s.add(report.Row{
+			ID: "P8", Work: work, Against: against.name, Ours: fmt.Sprintf("%.0f B", ours), Theirs: fmt.Sprintf("%.0f B", against.bytes),
+			Value: ours / against.bytes, AtMost: against.bound,
+		})
+	}
+	return s.draw("memory.svg", "Memory for a pending job with a payload of 200 bytes", func(path, title string) error {
+		return report.Bars(path, title, "bytes", []report.Bar{{Label: "sluice", Value: ours}, {Label: "asynq", Value: theirs}, {Label: "bare ZADD", Value: bare}})
+	})
+}

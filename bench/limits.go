@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/redis/go-redis/v9"
+	"github.com/throttled/throttled/v2"
+	"github.com/throttled/throttled/v2/store/goredisstore.v9"
+	"github.com/ulule/limiter/v3"
+	ulule "github.com/ulule/limiter/v3/drivers/store/redis"
+
+	"github.com/sluicehq/sluice/bench/measure"
+	"github.com/sluicehq/sluice/bench/report"
+	"github.com/sluicehq/sluice/shared/policy"
+	"github.com/sluicehq/sluice/shared/ratelimit"
+)
+
+// plenty is a limit that nothing here reaches.
+const plenty = 1_000_000
+
+func key(prefix string, worker, n int) string { return fmt.Sprintf("%s-%d-%d", prefix, worker, n%16) }
+
+func bucket(name string, limit int64) policy.Rule {
+	return policy.Rule{Name: name, Algorithm: policy.TokenBucket, Limit: limit, WindowMS: 1000, Burst: limit}
+}
+
+// sluiceCheck is a contender that charges rules for keys.
+func sluiceCheck(l *ratelimit.Limiter, name string, rules ...policy.Rule) measure.Contender {
+	return measure.Contender{Name: name, Op: func(ctx context.Context, w, n int) error {
+		_, _, err := l.Check(ctx, []ratelimit.Check{{Policy: "bench", Key: key("k", w, n), Cost: 1, Mode: policy.Enforce, Rules: rules, NoDenyCache: true}})
+		return err
+	}}
+}
+
+func checkOneRule(ctx context.Context, s *suite) error {
+	db, err := openStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.close()
+	constant := redis.NewScript("return 1")
+	rate := redis_rate.NewLimiter(db.peer)
+	throttledStore, err := goredisstore.NewCtx(db.peer, "throttled:")
+	if err != nil {
+		return fmt.Errorf("error starting throttled: %w", err)
+	}
+	gcra, err := throttled.NewGCRARateLimiterCtx(throttledStore, throttled.RateQuota{MaxRate: throttled.PerSec(plenty), MaxBurst: plenty})
+	if err != nil {
+		return fmt.Errorf("error starting throttled: %w", err)
+	}
+	ululeStore, err := ulule.NewStore(db.peer)
+	if err != nil {
+		return fmt.Errorf("error starting ulule: %w", err)
+	}
+	fixed := limiter.New(ululeStore, limiter.Rate{Period: time.Second, Limit: plenty})
+	contenders := []measure.Contender{
+		sluiceCheck(ratelimit.New(ctx, ratelimit.NewRedis(db.conn)), "sluice", bucket("one", plenty)),
+		{Name: "floor", Op: func(ctx context.Context, w, n int) error {
+			return constant.Run(ctx, db.peer, []string{key("floor", w, n)}, 1, 2, 3, 4).Err()
+		}},
+		{Name: "redis_rate", Op: func(ctx context.Context, w, n int) error {
+			_, err := rate.Allow(ctx, key("k", w, n), redis_rate.PerSecond(plenty))
+			return err
+		}},
+		{Name: "throttled", Op: func(ctx context.Context, w, n int) error {
+			_, _, err := gcra.RateLimitCtx(ctx, key("k", w, n), 1)
+			return err
+		}},
+		{Name: "ulule", Op: func(ctx context.Context, w, n int) error {
+			_, err := fixed.Get(ctx, key("k", w, n))
+			return err
+		}},
+	}
+	var bars []report.Bar
+	for _, workers := range []int{1, 64} {
+		samples, err := measure.Throughput(ctx, s.plan, workers, contenders)
+		if err != nil {
+			return err
+		}
+		for _, against := range []struct {
+			name   string
+			target float64
+			note   string
+		}{
+			{"redis_rate", 1, "One GCRA rule in a script of its own; no policies, no degradation."},
+			{"throttled", 1, "GET and compare-and-set: two round trips, more under contention."},
+			{"ulule", 1, "A fixed window: twice the limit may pass around its edge."},
+			{"floor", 0.85, "An EVALSHA that returns a constant: what the protocol alone costs."},
+		} {
+			s.ratio("P3", fmt.Sprintf("check, one rule, %d goroutines", workers), samples, against.name, against.target, s.note(against.note))
+		}
+		for _, c := range contenders {
+			bars = append(bars, report.Bar{Label: fmt.Sprintf("%s %d", c.Name, workers), Value: samples.Median(c.Name)})
+		}
+	}
+	return s.draw("limits.svg", "Limiter checks, 1 and 64 goroutines", func(path, title string) error {
+		return report.Bars(path, title, "checks/s", bars)
+	})
+}
+
+func checkThreeRules(ctx context.Context, s *suite) error {
+	db, err := openStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.close()
+	rate := redis_rate.NewLimiter(db.peer)
+	samples, err := measure.Throughput(ctx, s.plan, 1, []measure.Contender{
+		sluiceCheck(ratelimit.New(ctx, ratelimit.NewRedis(db.conn)), "sluice", bucket("a", plenty), bucket("b", plenty), bucket("c", plenty)),
+		{Name: "redis_rate ×3", Op: func(ctx context.Context, w, n int) error {
+			for _, rule := range []string{"a", "b", "c"} {
+				if _, err := rate.Allow(ctx, rule+key("k", w, n), redis_rate.PerSecond(plenty)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+	})
+	if err != nil {
+		return err
+	}
+	s.ratio("P4", "check, three rules", samples, "redis_rate ×3", 2.5, s.note("Three calls are not atomic: the first may charge what the third denies."))
+	return nil
+}
+
+func checkDenied(ctx context.Context, s *suite) error {
+	db, err := openStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.close()
+	rate := redis_rate.NewLimiter(db.peer)
+	listening, stop := context.WithCancel(ctx)
+	defer stop()
+	l := ratelimit.New(listening, ratelimit.NewRedis(db.conn))
+	rule := policy.Rule{Name: "one", Algorithm: policy.TokenBucket, Limit: 1, WindowMS: 3_600_000, Burst: 1}
+	denied := []ratelimit.Check{{Policy: "bench", Key: "denied", Cost: 1, Mode: policy.Enforce, Rules: []policy.Rule{rule}}}
+	deny := func(ctx context.Context) error { // until the cache may remember, which it may once it hears of refunds
+		for {
+			_, allowed, err := l.Check(ctx, denied)
+			if err != nil || !allowed {
+				return err
+			}
+		}
+	}
+	samples, err := measure.Throughput(ctx, s.plan, 1, []measure.Contender{
+		{Name: "sluice", Before: deny, Op: func(ctx context.Context, _, _ int) error {
+			_, allowed, err := l.Check(ctx, denied)
+			if allowed {
+				return fmt.Errorf("a denied key was allowed")
+			}
+			return err
+		}},
+		{Name: "redis_rate", Op: func(ctx context.Context, _, _ int) error {
+			_, err := rate.Allow(ctx, "denied", redis_rate.PerHour(1))
+			return err
+		}},
+	})
+	if err != nil {
+		return err
+	}
+	s.ratio("P5", "check of a denied key", samples, "redis_rate", 50, s.note("Answered from the instance's memory until retry_after; the peer asks Redis each time."))
+	return nil
+}
+
+// logSource is the exact log that everybody writes: a ZSET of instants in one script.
+const logSource = `
+local t = redis.call('TIME')
+local now = t[1] * 1000000 + t[2]
+local window, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now - window))
+if redis.call('ZCARD', KEYS[1]) >= limit then return 0 end
+redis.call('ZADD', KEYS[1], string.format('%.0f', now), ARGV[3])
+redis.call('PEXPIRE', KEYS[1], math.ceil(window / 1000))
+return 1`
+
+func checkSlidingWindow(ctx context.Context, s *suite) error {
+	db, err := openStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.close()
+	const limit = 1000
+	zset := redis.NewScript(logSource)
+	l := ratelimit.New(ctx, ratelimit.NewRedis(db.conn))
+	check := func(window time.Duration) func(context.Context, int, int) error {
+		rule := policy.Rule{Name: "log", Algorithm: policy.SlidingWindow, Limit: limit, WindowMS: window.Milliseconds()}
+		return func(ctx context.Context, w, _ int) error {
+			_, _, err := l.Check(ctx, []ratelimit.Check{{
+				Policy: "bench", Key: fmt.Sprintf("%s-%d", window, w), Cost: 1, Mode: policy.Enforce, Rules: []policy.Rule{rule}, NoDenyCache: true,
+			}})
+			return err
+		}
+	}
+	member := 0
+	bare := func(window time.Duration) func(context.Context, int, int) error {
+		return func(ctx context.Context, w, n int) error {
+			member++
+			return zset.Run(ctx, db.peer, []string{fmt.Sprintf("zset-%s-%d", window, w)}, window.Microseconds(), limit, member).Err()
+		}
+	}
+	for range limit { // fill one window of an hour
+		if err := check(time.Hour)(ctx, 0, 0); err != nil {
+			return err
+		}
+		if err := bare(time.Hour)(ctx, 0, 0); err != nil {
+			return err
+		}
+	}
+	ours, err := bytesOf(ctx, db.peer, "*1h0m0s-0*")
+	if err != nil {
+		return err
+	}
+	theirs, err := bytesOf(ctx, db.peer, "zset-1h0m0s-0")
+	if err != nil {
+		return err
+	}
+	ours -= theirs // the pattern matches both
+	s.add(report.Row{
+		ID: "P6", Work: "bytes for each admitted request, limit 1000", Against: "ZSET log", Ours: fmt.Sprintf("%.1f B", ours/limit),
+		Theirs: fmt.Sprintf("%.1f B", theirs/limit), Value: ours / theirs, AtMost: 1.0 / 7,
+	})
+	samples, err := measure.Throughput(ctx, s.plan, 1, []measure.Contender{
+		{Name: "sluice", Op: check(100 * time.Millisecond)}, {Name: "ZSET log", Op: bare(100 * time.Millisecond)},
+	})
+	if err != nil {
+		return err
+	}
+	s.ratio("P6", "checks with a full window, limit 1000", samples, "ZSET log", 1, 0)
+	return nil
+}
+
+// bytesOf sums the memory of the keys that match.
+func bytesOf(ctx context.Context, client *redis.Client, pattern string) (float64, error) {
+	keys, err := client.Keys(ctx, pattern).Result()
+	if err != nil {
+		return 0, fmt.Errorf("error listing keys: %w", err)
+	}
+	var total float64
+	for _, k := range keys {
+		n, err := client.MemoryUsage(ctx, k, 0).Result()
+		if err != nil {
+			return 0, fmt.Errorf("error measuring a key: %w", err)
+		}
+		total += float64(n)
+	}
+	return total, nil
+}

@@ -1,0 +1,153 @@
+// bench measures Sluice against its peers, on one machine in one run, and says which of its targets are met.
+//
+//	cd bench && go run . [-quick] [-only P1,P5] [-check]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/sluicehq/sluice/bench/measure"
+	"github.com/sluicehq/sluice/bench/report"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// suite is what the families share.
+type suite struct {
+	plan     measure.Plan
+	quick    bool
+	progress func(string)
+	plots    string // the folder for plots, or "" for none
+	rows     []report.Row
+	notes    []string
+	drawn    [][2]string
+}
+
+// add keeps a row.
+func (s *suite) add(r report.Row) { s.rows = append(s.rows, r) }
+
+// note keeps a footnote and returns its number.
+func (s *suite) note(text string) int {
+	for i, known := range s.notes {
+		if known == text {
+			return i + 1
+		}
+	}
+	s.notes = append(s.notes, text)
+	return len(s.notes)
+}
+
+// draw makes a plot where plots are wanted.
+func (s *suite) draw(file, title string, with func(path, title string) error) error {
+	if s.plots == "" {
+		return nil
+	}
+	s.drawn = append(s.drawn, [2]string{title, "img/" + file})
+	return with(s.plots+"/"+file, title)
+}
+
+// size is the first in full, the second in a hurry.
+func (s *suite) size(full, quick int) int {
+	if s.quick {
+		return quick
+	}
+	return full
+}
+
+type family struct {
+	id, title string
+	run       func(context.Context, *suite) error
+}
+
+func families() []family {
+	return []family{
+		{"P1", "lock acquire + release", lockThroughput},
+		{"P2", "lock hand-over", lockHandOver},
+		{"P3", "limiter check, one rule", checkOneRule},
+		{"P4", "limiter check, three rules", checkThreeRules},
+		{"P5", "a key known to be denied", checkDenied},
+		{"P6", "exact sliding window", checkSlidingWindow},
+		{"P7", "enqueue", enqueue},
+		{"P8", "memory for a pending job", jobMemory},
+		{"P9", "claim, SQS, acknowledge", dispatchThroughput},
+		{"P10", "lateness", lateness},
+		{"P11", "growth", growth},
+		{"P12", "HTTP on top of the domain", handlerOverhead},
+		{"P13", "function binaries", binaries},
+	}
+}
+
+func run(ctx context.Context, args []string, out, errOut io.Writer) error {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(errOut)
+	quick := flags.Bool("quick", false, "fewer and shorter rounds: under two minutes, for use while working")
+	only := flags.String("only", "", "measures to run, separated by commas: P1,P5")
+	check := flags.Float64("check", 0, "fail when a measure is worse than its target by more than this factor, such as 0.6")
+	docs := flags.String("docs", "", "the folder where benchmarks.md and its plots go; default: nowhere")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	s := &suite{
+		plan: measure.Plan{Rounds: 7, Slice: time.Second}, quick: *quick,
+		progress: func(what string) { _, _ = fmt.Fprintln(errOut, what) },
+	}
+	if *quick {
+		s.plan = measure.Plan{Rounds: 3, Slice: 300 * time.Millisecond}
+	}
+	if *docs != "" {
+		s.plots = *docs + "/img"
+		if err := os.MkdirAll(s.plots, 0o755); err != nil {
+			return fmt.Errorf("error making the folder for plots: %w", err)
+		}
+	}
+	started := time.Now()
+	for _, f := range families() {
+		if *only != "" && !contains(*only, f.id) {
+			continue
+		}
+		s.progress(fmt.Sprintf("%4.0fs  %s %s…", time.Since(started).Seconds(), f.id, f.title))
+		if err := f.run(ctx, s); err != nil {
+			return fmt.Errorf("%s %s: %w", f.id, f.title, err)
+		}
+	}
+	if err := report.Table(out, s.rows); err != nil {
+		return err
+	}
+	for i, note := range s.notes {
+		_, _ = fmt.Fprintf(out, "(%d) %s\n", i+1, note)
+	}
+	if *docs != "" {
+		if err := s.write(ctx, *docs); err != nil {
+			return err
+		}
+	}
+	if worse := report.Regressions(s.rows, *check); *check > 0 && len(worse) > 0 {
+		return errors.New("worse than the target by more than the check allows:\n  " + strings.Join(worse, "\n  "))
+	}
+	return nil
+}
+
+func contains(list, id string) bool {
+	for part := range strings.SplitSeq(list, ",") {
+		if strings.EqualFold(strings.TrimSpace(part), id) {
+			return true
+		}
+	}
+	return false
+}

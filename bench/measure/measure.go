@@ -1,0 +1,107 @@
+// Package measure compares ways to do the same work: in alternation, within one run on one machine, over several rounds.
+//
+// A ratio is taken within each round, where both sides met the same machine, and the median of those is reported with its spread. An absolute
+// time says more about the machine than about the code.
+package measure
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Plan says how much to measure.
+type Plan struct {
+	Rounds int
+	Slice  time.Duration // of each contender in each round
+}
+
+// Contender is one way to do the work.
+type Contender struct {
+	Name string
+	// Op does it once. A worker is one of several goroutines; n counts its calls.
+	Op func(ctx context.Context, worker, n int) error
+	// Units is how much work one Op is. Default 1.
+	Units int
+	// Before prepares a round, outside of the measurement. Default: nothing.
+	Before func(ctx context.Context) error
+}
+
+// Samples are a contender's measurements, one for each round.
+type Samples map[string][]float64
+
+// Throughput measures units of work in a second, with so many goroutines at once.
+func Throughput(ctx context.Context, plan Plan, workers int, contenders []Contender) (Samples, error) {
+	out := make(Samples)
+	for round := -1; round < plan.Rounds; round++ { // the first one warms up and does not count
+		for i := range contenders {
+			c := contenders[(i+max(round, 0))%len(contenders)]
+			slice := plan.Slice
+			if round < 0 {
+				slice /= 4
+			}
+			rate, err := c.rate(ctx, slice, workers)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.Name, err)
+			}
+			if round >= 0 {
+				out[c.Name] = append(out[c.Name], rate)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (c Contender) rate(ctx context.Context, slice time.Duration, workers int) (float64, error) {
+	if c.Before != nil {
+		if err := c.Before(ctx); err != nil {
+			return 0, err
+		}
+	}
+	var wait sync.WaitGroup
+	counts, errs := make([]int, workers), make([]error, workers)
+	started := time.Now()
+	for w := range workers {
+		wait.Go(func() {
+			for n := 0; time.Since(started) < slice; n++ {
+				if errs[w] = c.Op(ctx, w, n); errs[w] != nil {
+					return
+				}
+				counts[w]++
+			}
+		})
+	}
+	wait.Wait()
+	took := time.Since(started)
+	total := 0
+	for w := range workers {
+		if errs[w] != nil {
+			return 0, errs[w]
+		}
+		total += counts[w]
+	}
+	return float64(total*max(c.Units, 1)) / took.Seconds(), nil
+}
+
+// Ratio is the median of ours over theirs, round by round, with the lowest and the highest.
+func (s Samples) Ratio(ours, theirs string) (median, low, high float64) {
+	ratios := make([]float64, len(s[ours]))
+	for i := range ratios {
+		ratios[i] = s[ours][i] / s[theirs][i]
+	}
+	return Quantile(ratios, 0.5), slices.Min(ratios), slices.Max(ratios)
+}
+
+// Median is the median of a contender's samples.
+func (s Samples) Median(name string) float64 { return Quantile(s[name], 0.5) }
+
+// Quantile is the q-quantile of values, 0 to 1, by the nearest rank.
+func Quantile(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[int(q*float64(len(sorted)-1)+0.5)]
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluicehq/sluice/localstack/redisserver"
+	"github.com/sluicehq/sluice/shared/redisconn"
+)
+
+// pool is the number of connections that every contender may use.
+const pool = 64
+
+// store is a redis-server of the bench's own with a connection of Sluice's and one as the peers' documentation makes it.
+type store struct {
+	server *redisserver.Server
+	conn   *redisconn.Conn
+	peer   *redis.Client
+}
+
+func openStore(ctx context.Context) (*store, error) {
+	server, err := redisserver.Start(ctx, redisserver.Options{})
+	if err != nil {
+		return nil, err
+	}
+	conn, err := redisconn.Open(redisconn.Config{URLs: []string{server.URL()}, PoolSize: pool, CallTimeout: 30 * time.Second})
+	if err != nil {
+		return nil, fmt.Errorf("error connecting: %w", err)
+	}
+	return &store{server: server, conn: conn, peer: redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: pool, MinIdleConns: pool})}, nil
+}
+
+func (s *store) close() {
+	_ = s.conn.Close()
+	_ = s.peer.Close()
+	_ = s.server.Close()
+}
+
+// flush empties it.
+func (s *store) flush(ctx context.Context) error { return s.peer.FlushAll(ctx).Err() }
+
+// used is the memory that it uses, in bytes.
+func (s *store) used(ctx context.Context) (float64, error) {
+	text, err := s.peer.Info(ctx, "memory").Result()
+	if err != nil {
+		return 0, fmt.Errorf("error asking for memory: %w", err)
+	}
+	var n float64
+	if _, err := fmt.Sscanf(after(text, "used_memory:"), "%f", &n); err != nil {
+		return 0, fmt.Errorf("error reading the memory: %w", err)
+	}
+	return n, nil
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/sluicehq/sluice/bench/report"
+)
+
+// write makes benchmarks.md.
+func (s *suite) write(ctx context.Context, folder string) error {
+	d := report.Document{
+		Machine: machine(), Versions: versions(ctx), Commit: output(ctx, "git", "describe", "--always", "--dirty"), Date: time.Now().UTC().Format(time.DateOnly),
+		Rows: s.rows, Notes: s.notes, Plots: s.drawn,
+	}
+	if err := os.WriteFile(filepath.Join(folder, "benchmarks.md"), []byte(d.Markdown()), 0o644); err != nil { //nolint:gosec // a document, for everybody to read
+		return fmt.Errorf("error writing the document: %w", err)
+	}
+	return nil
+}
+
+func machine() string {
+	model := "unknown processor"
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if line, _, found := strings.Cut(after(string(text), "model name"), "\n"); found {
+			model = strings.Trim(line, "\t :")
+		}
+	}
+	return fmt.Sprintf("%s, %d cores, %s/%s", model, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+}
+
+// versions names Redis, Go and the peers.
+func versions(ctx context.Context) string {
+	out := []string{runtime.Version()}
+	if redis := strings.Fields(output(ctx, "redis-server", "--version")); len(redis) > 2 {
+		out = append(out, "Redis "+strings.TrimPrefix(redis[2], "v="))
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return strings.Join(out, ", ")
+	}
+	for _, d := range info.Deps {
+		for _, peer := range []string{"go-redis/v9", "redislock", "redsync", "rueidislock", "redis_rate", "throttled/v2", "ulule/limiter", "asynq"} {
+			if strings.Contains(d.Path, peer) && !strings.Contains(d.Path, "extra") {
+				out = append(out, filepath.Base(strings.TrimSuffix(strings.TrimSuffix(d.Path, "/v9"), "/v4"))+" "+d.Version)
+			}
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func output(ctx context.Context, name string, args ...string) string {
+	out, err := exec.CommandContext(ctx, name, args...).Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
+}
