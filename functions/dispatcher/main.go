@@ -24,6 +24,7 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue/sqssender"
 	"github.com/sluicehq/sluice/shared/dispatch"
 	"github.com/sluicehq/sluice/shared/redisconn"
+	"github.com/sluicehq/sluice/shared/redisconn/elasticacheauth"
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
@@ -44,8 +45,8 @@ func main() {
 }
 
 func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
-	log := telemetry.NewLogger(out, getenv("SLUICE_LOG_LEVEL"), "dispatcher")
-	d, err := build(ctx, getenv, out, log)
+	log, metrics := telemetry.FromEnv(getenv, out, "dispatcher")
+	d, err := build(ctx, getenv, log, metrics)
 	if err != nil {
 		return err
 	}
@@ -59,8 +60,8 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 	return nil
 }
 
-func build(ctx context.Context, getenv func(string) string, out io.Writer, log *slog.Logger) (*dispatch.Dispatcher, error) {
-	redisCfg, err := redisconn.ConfigFromEnv(getenv)
+func build(ctx context.Context, getenv func(string) string, log *slog.Logger, metrics *telemetry.Metrics) (*dispatch.Dispatcher, error) {
+	redisCfg, err := elasticacheauth.FromEnv(ctx, getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +93,7 @@ func build(ctx context.Context, getenv func(string) string, out io.Writer, log *
 	// One try for a batch: what is not known to be accepted is returned, and sent again under the same attempt.
 	client := sqs.NewFromConfig(awsCfg, func(o *sqs.Options) { o.RetryMaxAttempts = 1 })
 	box := outbox.New(dynamodb.NewFromConfig(awsCfg), table)
-	return dispatch.New(dispatch.Config{Queues: urls}, queues, box, sqssender.New(timed{client}, concurrency), log,
-		telemetry.NewMetrics(out, "dispatcher")), nil
+	return dispatch.New(dispatch.Config{Queues: urls}, queues, box, sqssender.New(timed{client}, concurrency), log, metrics), nil
 }
 
 // timed bounds each batch, so that a hung SQS call does not outlast the lease.

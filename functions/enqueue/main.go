@@ -17,6 +17,7 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
 	"github.com/sluicehq/sluice/shared/httpapi"
 	"github.com/sluicehq/sluice/shared/redisconn"
+	"github.com/sluicehq/sluice/shared/redisconn/elasticacheauth"
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
@@ -31,7 +32,7 @@ func main() {
 }
 
 func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
-	redisCfg, err := redisconn.ConfigFromEnv(getenv)
+	redisCfg, err := elasticacheauth.FromEnv(ctx, getenv)
 	if err != nil {
 		return err
 	}
@@ -60,10 +61,8 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("error loading the AWS configuration: %w", err)
 	}
-	a := &api{
-		queues: queues, outbox: outbox.New(dynamodb.NewFromConfig(aws), table), urls: urls,
-		log: telemetry.NewLogger(out, getenv("SLUICE_LOG_LEVEL"), "enqueue"), metrics: telemetry.NewMetrics(out, "enqueue"),
-	}
+	log, metrics := telemetry.FromEnv(getenv, out, "enqueue")
+	a := &api{queues: queues, outbox: outbox.New(dynamodb.NewFromConfig(aws), table), urls: urls, log: log, metrics: metrics}
 	lambda.StartWithOptions(httpapi.Lambda(a.routes()), lambda.WithContext(ctx))
 	return nil
 }

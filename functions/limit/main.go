@@ -16,6 +16,7 @@ import (
 	"github.com/sluicehq/sluice/shared/policy/dynamopolicy"
 	"github.com/sluicehq/sluice/shared/ratelimit"
 	"github.com/sluicehq/sluice/shared/redisconn"
+	"github.com/sluicehq/sluice/shared/redisconn/elasticacheauth"
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
@@ -27,7 +28,7 @@ func main() {
 }
 
 func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
-	cfg, err := redisconn.ConfigFromEnv(getenv)
+	cfg, err := elasticacheauth.FromEnv(ctx, getenv)
 	if err != nil {
 		return err
 	}
@@ -44,9 +45,10 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 		return fmt.Errorf("error loading the AWS configuration: %w", err)
 	}
 	store := dynamopolicy.New(dynamodb.NewFromConfig(aws), table)
+	log, metrics := telemetry.FromEnv(getenv, out, "limit")
 	a := &api{
 		limiter: ratelimit.New(ctx, ratelimit.NewRedis(conn)), store: store, cache: policy.NewCache(store, policy.CacheConfig{}),
-		doctor: newDoctor(conn, store), log: telemetry.NewLogger(out, getenv("SLUICE_LOG_LEVEL"), "limit"), metrics: telemetry.NewMetrics(out, "limit"),
+		doctor: newDoctor(conn, store), log: log, metrics: metrics,
 		authorizer: authorizerConfig{Policy: getenv("SLUICE_AUTHORIZER_POLICY"), Key: getenv("SLUICE_AUTHORIZER_KEY")},
 	}
 	lambda.StartWithOptions(a.lambda(a.routes()), lambda.WithContext(ctx))

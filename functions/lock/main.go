@@ -12,6 +12,7 @@ import (
 	"github.com/sluicehq/sluice/shared/httpapi"
 	"github.com/sluicehq/sluice/shared/lock"
 	"github.com/sluicehq/sluice/shared/redisconn"
+	"github.com/sluicehq/sluice/shared/redisconn/elasticacheauth"
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
@@ -23,7 +24,7 @@ func main() {
 }
 
 func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
-	cfg, err := redisconn.ConfigFromEnv(getenv)
+	cfg, err := elasticacheauth.FromEnv(ctx, getenv)
 	if err != nil {
 		return err
 	}
@@ -31,8 +32,7 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	log := telemetry.NewLogger(out, getenv("SLUICE_LOG_LEVEL"), "lock")
-	metrics := telemetry.NewMetrics(out, "lock")
+	log, metrics := telemetry.FromEnv(getenv, out, "lock")
 	api := newAPI(backends{redis: lock.NewRedis(conn)}, log, metrics)
 	lambda.StartWithOptions(httpapi.Lambda(api), lambda.WithContext(ctx))
 	return nil

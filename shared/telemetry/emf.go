@@ -39,9 +39,12 @@ type Metrics struct {
 	now       func() time.Time
 }
 
+// DefaultNamespace is where metrics go unless the deployment says otherwise.
+const DefaultNamespace = "Sluice"
+
 // NewMetrics writes to w under the namespace "Sluice" with the dimension function.
 func NewMetrics(w io.Writer, function string) *Metrics {
-	return &Metrics{w: w, namespace: "Sluice", base: map[string]string{"function": function}, now: time.Now}
+	return &Metrics{w: w, namespace: DefaultNamespace, base: map[string]string{"function": function}, now: time.Now}
 }
 
 // Discard drops every metric.

@@ -1,4 +1,4 @@
-# Alarms, each with a runbook in docs/operations.md under the same name. Metrics of the namespace Sluice come from the functions' logs (embedded
+# Alarms, each with a runbook in docs/operations.md. Metrics of the deployment's own namespace come from the functions' logs (embedded
 # metric format) and have the dimensions that the code gives them; a test holds the names against the source.
 
 locals {
@@ -11,7 +11,7 @@ locals {
       "dispatcher-heartbeat" = {
         description = "No dispatcher has worked for two minutes: jobs are not sent."
         runbook     = "dispatcher-heartbeat"
-        namespace   = "Sluice", metric = "heartbeat", dimensions = local.dispatcher, stat = "Sum"
+        namespace   = local.metrics_namespace, metric = "heartbeat", dimensions = local.dispatcher, stat = "Sum"
         below       = true, threshold = 1, period = 60, periods = 2, points = 2, missing = "breaching"
       }
       "dispatcher-undelivered" = {
@@ -23,38 +23,38 @@ locals {
       "limits-degraded" = {
         description = "Redis is away: limits are decided as each policy's on_unavailable says."
         runbook     = "degraded"
-        namespace   = "Sluice", metric = "degraded", dimensions = { function = "limit" }, stat = "Sum"
+        namespace   = local.metrics_namespace, metric = "degraded", dimensions = { function = "limit" }, stat = "Sum"
         below       = false, threshold = 1, period = 60, periods = 3, points = 2, missing = "notBreaching"
       }
     },
     { for name in keys(var.queues) : "lateness-${name}" => {
       description = "Jobs of the queue ${name} reach SQS late."
       runbook     = "lateness"
-      namespace   = "Sluice", metric = "lateness", dimensions = merge(local.dispatcher, { queue = name }), stat = "p99"
+      namespace   = local.metrics_namespace, metric = "lateness", dimensions = merge(local.dispatcher, { queue = name }), stat = "p99"
       below       = false, threshold = var.alarms.lateness_p99_ms, period = 60, periods = 5, points = 3, missing = "notBreaching"
     } },
     { for name in keys(var.queues) : "oldest-due-${name}" => {
       description = "A job of the queue ${name} is due and not sent: the dispatcher does not keep up, or SQS refuses it."
       runbook     = "oldest-due"
-      namespace   = "Sluice", metric = "oldest_due", dimensions = merge(local.dispatcher, { queue = name }), stat = "Maximum"
+      namespace   = local.metrics_namespace, metric = "oldest_due", dimensions = merge(local.dispatcher, { queue = name }), stat = "Maximum"
       below       = false, threshold = var.alarms.oldest_due_ms, period = 60, periods = 3, points = 3, missing = "notBreaching"
     } },
     { for name in keys(var.queues) : "dead-jobs-${name}" => {
       description = "Jobs of the queue ${name} are dead: their attempts are used up. They wait for a redrive."
       runbook     = "dead-jobs"
-      namespace   = "Sluice", metric = "dead", dimensions = merge(local.dispatcher, { queue = name }), stat = "Maximum"
+      namespace   = local.metrics_namespace, metric = "dead", dimensions = merge(local.dispatcher, { queue = name }), stat = "Maximum"
       below       = false, threshold = 1, period = 300, periods = 1, points = 1, missing = "notBreaching"
     } },
     { for name in keys(var.queues) : "outbox-${name}" => {
       description = "Jobs of the queue ${name} wait in the outbox: it is not drained."
       runbook     = "outbox"
-      namespace   = "Sluice", metric = "outbox", dimensions = merge(local.dispatcher, { queue = name }), stat = "Minimum"
+      namespace   = local.metrics_namespace, metric = "outbox", dimensions = merge(local.dispatcher, { queue = name }), stat = "Minimum"
       below       = false, threshold = 1, period = 60, periods = var.alarms.outbox_minutes, points = var.alarms.outbox_minutes, missing = "notBreaching"
     } },
     { for name in keys(var.queues) : "degraded-${name}" => {
       description = "Redis is away: jobs of the queue ${name} are taken into the outbox in DynamoDB."
       runbook     = "degraded"
-      namespace   = "Sluice", metric = "degraded", dimensions = { function = "enqueue", queue = name }, stat = "Sum"
+      namespace   = local.metrics_namespace, metric = "degraded", dimensions = { function = "enqueue", queue = name }, stat = "Sum"
       below       = false, threshold = 1, period = 60, periods = 3, points = 2, missing = "notBreaching"
     } },
     { for name in keys(var.queues) : "dead-letters-${name}" => {
@@ -153,7 +153,7 @@ resource "aws_cloudwatch_metric_alarm" "computed" {
     content {
       id = metric_query.key
       metric {
-        namespace   = "Sluice"
+        namespace   = local.metrics_namespace
         metric_name = metric_query.value
         dimensions  = local.dispatcher
         period      = each.value.period

@@ -6,8 +6,9 @@ resource "aws_cloudwatch_dashboard" "this" {
 
   dashboard_name = var.name
   dashboard_body = templatefile("${path.module}/dashboard.json.tftpl", {
-    region = local.region
-    name   = var.name
-    api_id = local.make_api ? aws_apigatewayv2_api.this[0].id : "none"
+    region    = local.region
+    name      = var.name
+    namespace = local.metrics_namespace
+    api_id    = local.make_api ? aws_apigatewayv2_api.this[0].id : "none"
   })
 }

@@ -12,11 +12,13 @@ locals {
 
   environment = { for name, value in {
     SLUICE_LOG_LEVEL          = var.log_level
+    SLUICE_METRICS_NAMESPACE  = local.metrics_namespace
     SLUICE_REDIS_URL          = local.redis.url
     SLUICE_REDIS_CLUSTER      = tostring(local.redis.cluster)
     SLUICE_REDIS_AUTH         = local.redis.auth
     SLUICE_REDIS_USER         = local.redis.user
     SLUICE_REDIS_IAM_RESOURCE = local.redis.iam_resource
+    SLUICE_REDIS_SERVERLESS   = local.redis.serverless ? "true" : null
     SLUICE_REDIS_SECRET_ARN   = local.redis.secret_arn
   } : name => value if value != null }
 
@@ -51,7 +53,11 @@ module "lock" {
   environment = merge(
     local.environment,
     { SLUICE_LOCK_TABLE = aws_dynamodb_table.locks.name },
-    var.quorum_nodes == 0 ? {} : { SLUICE_LOCK_NODES = join(",", local.quorum_urls) },
+    var.quorum_nodes == 0 ? {} : {
+      SLUICE_LOCK_NODES         = join(",", local.quorum_urls)
+      SLUICE_LOCK_USER          = aws_elasticache_user.functions[0].user_name
+      SLUICE_LOCK_IAM_RESOURCES = join(",", [for node in aws_elasticache_replication_group.quorum : node.replication_group_id])
+    },
   )
 }
 

@@ -9,6 +9,9 @@ locals {
   partition = data.aws_partition.current.partition
   region    = data.aws_region.current.region
 
+  # A namespace for each deployment: in one for all, one deployment's heartbeat would hide another's silence.
+  metrics_namespace = "Sluice/${var.name}"
+
   tags = merge({ "sluice:deployment" = var.name }, var.tags)
 
   # What each function gets unless var.functions says otherwise. A lock may wait for 20 s, and API Gateway for 30. The dispatcher outlives its

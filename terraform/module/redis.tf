@@ -8,6 +8,7 @@ locals {
       auth         = var.existing_cache.auth
       user         = var.existing_cache.user
       iam_resource = var.existing_cache.iam_resource
+      serverless   = var.existing_cache.serverless
       secret_arn   = var.existing_cache.secret_arn
     }
     : local.make_serverless ? {
@@ -16,6 +17,7 @@ locals {
       auth         = "iam"
       user         = aws_elasticache_user.functions[0].user_name
       iam_resource = aws_elasticache_serverless_cache.this[0].name
+      serverless   = true
       secret_arn   = null
     }
     : {
@@ -26,10 +28,11 @@ locals {
       auth         = "iam"
       user         = aws_elasticache_user.functions[0].user_name
       iam_resource = aws_elasticache_replication_group.this[0].replication_group_id
+      serverless   = false
       secret_arn   = null
     }
   )
 
-  # A token is for one cache, which a quorum node's host name tells: "master.<replication group>.…".
+  # In the order of SLUICE_LOCK_IAM_RESOURCES: a token is for one cache.
   quorum_urls = [for node in aws_elasticache_replication_group.quorum : "rediss://${node.primary_endpoint_address}:6379"]
 }

@@ -52,8 +52,9 @@ variable "existing_cache" {
     A Redis 6.2+ or Valkey that exists already, instead of `cache`. It must run with `maxmemory-policy noeviction`.
 
     - `url`: `rediss://host:6379`; several seeds of a cluster are separated by commas. No password belongs in it: it would stand in the state.
-    - `auth`: `iam` (with `user`, `iam_resource` = the cache's name, and `connect_arns` = the ARNs of the cache and of the user), `password` (with
-      `secret_arn` of a Secrets Manager secret, and `secret_kms_key_arn` when it has a key of yours) or `none`.
+    - `auth`: `iam` (with `user`, `iam_resource` = the cache's name, `serverless` when it is a serverless one, and `connect_arns` = the ARNs of the
+      cache and of the user), `password` (with `secret_arn` of a Secrets Manager secret, `user` unless it is in the secret, and
+      `secret_kms_key_arn` when it has a key of yours) or `none`. The secret is the password, or an object with `password` and maybe `username`.
     - `security_group` (the cache's, which then lets the functions in at `port`) or `cidrs` (where it is): one is needed when the functions run in a VPC.
   EOT
   type = object({
@@ -62,6 +63,7 @@ variable "existing_cache" {
     auth               = optional(string, "none")
     user               = optional(string)
     iam_resource       = optional(string)
+    serverless         = optional(bool, false)
     connect_arns       = optional(list(string), [])
     secret_arn         = optional(string)
     secret_kms_key_arn = optional(string)

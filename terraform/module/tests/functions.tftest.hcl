@@ -134,6 +134,7 @@ run "each_function_is_told_what_it_reads" {
   assert {
     condition = module.lock.wiring.function.environment[0].variables == tomap({
       SLUICE_LOG_LEVEL          = "info"
+      SLUICE_METRICS_NAMESPACE  = "Sluice/sluice"
       SLUICE_REDIS_URL          = "rediss://master.sluice.abc123.euc1.cache.amazonaws.com:6379"
       SLUICE_REDIS_CLUSTER      = "false"
       SLUICE_REDIS_AUTH         = "iam"
@@ -146,6 +147,7 @@ run "each_function_is_told_what_it_reads" {
   assert {
     condition = { for name, value in module.enqueue.wiring.function.environment[0].variables : name => value if !strcontains(name, "REDIS") } == {
       SLUICE_LOG_LEVEL         = "info"
+      SLUICE_METRICS_NAMESPACE = "Sluice/sluice"
       SLUICE_OUTBOX_TABLE      = "sluice-outbox"
       SLUICE_QUEUES            = "{\"mail\":\"https://sqs.eu-central-1.amazonaws.com/111122223333/jobs\",\"orders\":\"https://sqs.eu-central-1.amazonaws.com/111122223333/jobs\"}"
       SLUICE_QUEUE_SHARDS      = "4"
@@ -270,6 +272,10 @@ run "quorum_nodes_are_reached_by_the_lock_only" {
   assert {
     condition     = length(split(",", module.lock.wiring.function.environment[0].variables["SLUICE_LOCK_NODES"])) == 3
     error_message = "The lock must be told of three nodes."
+  }
+  assert {
+    condition     = module.lock.wiring.function.environment[0].variables["SLUICE_LOCK_USER"] == "sluice-functions" && module.lock.wiring.function.environment[0].variables["SLUICE_LOCK_IAM_RESOURCES"] == "sluice-quorum-1,sluice-quorum-2,sluice-quorum-3"
+    error_message = "The lock must be told for which cache each node's token is."
   }
   assert {
     condition     = length([for s in module.lock.wiring.policy.Statement : s if s.Sid == "ConnectToQuorum"]) == 1 && length([for s in module.limit.wiring.policy.Statement : s if s.Sid == "ConnectToQuorum"]) == 0

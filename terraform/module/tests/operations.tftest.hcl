@@ -28,7 +28,7 @@ run "a_dispatcher_that_is_silent_for_two_minutes_raises_the_alarm" {
     condition = [
       for a in [aws_cloudwatch_metric_alarm.metric["dispatcher-heartbeat"]] :
       [a.namespace, a.metric_name, a.dimensions["function"], a.statistic, a.comparison_operator, a.threshold, a.period, a.evaluation_periods, a.treat_missing_data]
-    ] == [["Sluice", "heartbeat", "dispatcher", "Sum", "LessThanThreshold", 1, 60, 2, "breaching"]]
+    ] == [["Sluice/sluice", "heartbeat", "dispatcher", "Sum", "LessThanThreshold", 1, 60, 2, "breaching"]]
     error_message = "Two minutes without a heartbeat, or without any value, must raise the alarm."
   }
 }
@@ -104,5 +104,19 @@ run "alarms_and_dashboard_can_be_left_out" {
   assert {
     condition     = length(aws_cloudwatch_metric_alarm.metric) + length(aws_cloudwatch_metric_alarm.computed) + length(aws_cloudwatch_dashboard.this) == 0
     error_message = "There must be neither alarms nor a dashboard."
+  }
+}
+
+run "two_deployments_in_an_account_do_not_count_each_others_heartbeats" {
+  variables {
+    name = "second"
+  }
+  assert {
+    condition     = toset([for a in aws_cloudwatch_metric_alarm.metric : a.namespace if !startswith(a.namespace, "AWS/")]) == toset(["Sluice/second"]) && module.dispatcher.wiring.function.environment[0].variables["SLUICE_METRICS_NAMESPACE"] == "Sluice/second"
+    error_message = "Alarms must watch the namespace that the functions of this deployment write to."
+  }
+  assert {
+    condition     = strcontains(aws_cloudwatch_dashboard.this[0].dashboard_body, "{\\\"Sluice/second\\\",function,queue}")
+    error_message = "The dashboard must search in the deployment's namespace."
   }
 }

@@ -142,6 +142,10 @@ run "a_serverless_cache_takes_the_groups_place" {
     error_message = "The functions must reach the serverless cache: ${jsonencode(output.redis)}"
   }
   assert {
+    condition     = module.limit.wiring.function.environment[0].variables["SLUICE_REDIS_SERVERLESS"] == "true" && module.limit.wiring.function.environment[0].variables["SLUICE_REDIS_IAM_RESOURCE"] == "sluice"
+    error_message = "A token for a serverless cache says so: the functions must know."
+  }
+  assert {
     condition     = length(aws_elasticache_replication_group.this) == 0 && length(aws_elasticache_serverless_cache.this[0].cache_usage_limits[0].data_storage) == 0
     error_message = "A serverless cache must have no limit on its data: there it would evict."
   }
