@@ -63,8 +63,6 @@ type Request struct {
 	Mode Mode
 	// Capacity is a semaphore's: 1 to 10 000.
 	Capacity int64
-
-	tokenMade bool
 }
 
 // Lease is what a holder has.
@@ -111,7 +109,7 @@ func (r Request) Normalize() (Request, error) {
 		f.Add("wait_ms", "must be 0 to %d", MaxWait.Milliseconds())
 	}
 	if r.Token == "" {
-		r.Token, r.tokenMade = rand.Text(), true
+		r.Token = rand.Text()
 	} else {
 		checkToken(&f, r.Token)
 	}

@@ -25,15 +25,12 @@ var (
 	forceSource string
 	//go:embed scripts/inspect.lua
 	inspectSource string
-	//go:embed scripts/leave.lua
-	leaveSource string
 
 	acquireScript = redis.NewScript(acquireSource)
 	renewScript   = redis.NewScript(renewSource)
 	releaseScript = redis.NewScript(releaseSource)
 	forceScript   = redis.NewScript(forceSource)
 	inspectScript = redis.NewScript(inspectSource)
-	leaveScript   = redis.NewScript(leaveSource)
 )
 
 // linger is how long a lock's last fence outlives its lease. Within it a fence rises even when the server's clock was set back; after it,
@@ -58,33 +55,33 @@ func (r *Redis) Close() error { return r.wake.close() }
 
 // keys are documented in scripts/acquire.lua. All of one lock share a hash tag.
 func keys(kind Kind, name string) []string {
-	base := "{" + string(kind) + ":" + name + "}"
+	base := base(kind, name)
 	return []string{base, base + ":leases", base + ":holders", base + ":queue", base + ":beats"}
 }
 
-// try is one attempt; waiter is "" for one that will not wait.
-func (r *Redis) try(ctx context.Context, q Request, waiter string) (attempt, error) {
-	mode := "x"
-	if q.Mode == Shared {
-		mode = "s"
+// base is the key of the state, and the channel of the wake-ups.
+func base(kind Kind, name string) string { return "{" + string(kind) + ":" + name + "}" }
+
+// try is one attempt of a call. One that does not queue, of an exclusive lock for which nobody waits, needs one key, which is as quick as it gets;
+// when the script finds it otherwise it changes nothing, and is called again with all keys.
+func (r *Redis) try(ctx context.Context, q Request, call string, queue bool) (attempt, error) {
+	permits, beat := q.Capacity, int64(0)
+	if q.Mode != Shared {
+		permits = 0
 	}
-	reply, err := r.conn.Run(ctx, acquireScript, keys(q.Kind, q.Name), mode, q.Token, q.TTL.Microseconds(),
-		q.Owner+"\n"+string(q.Metadata), q.Capacity, waiter, heartbeat.Microseconds(), lingerMS)
-	if err != nil {
-		return attempt{}, err
+	if queue {
+		beat = heartbeat.Microseconds()
 	}
-	values, ok := reply.([]any)
-	if !ok || len(values) < 4 {
-		return attempt{}, fmt.Errorf("unexpected reply of acquire: %v", reply)
+	ttl, keep := fmt.Sprintf("%10d", q.TTL.Microseconds()), q.TTL.Milliseconds()+linger.Milliseconds()
+	record := q.Token + "\n" + call + "\n" + q.Owner + "\n" + string(q.Metadata)
+	if permits == 0 && !queue {
+		reply, err := r.conn.Run(ctx, acquireScript, []string{base(q.Kind, q.Name)}, ttl, record, keep, permits, beat)
+		if err != nil || reply != int64(0) {
+			return attemptOf(q, reply, err)
+		}
 	}
-	if integer(values[0]) == 0 {
-		owner, _ := values[2].(string)
-		return attempt{remaining: micros(values[1]), holder: owner, now: integer(values[3])}, nil
-	}
-	return attempt{lease: &Lease{
-		Name: q.Name, Token: q.Token, Mode: q.Mode, TTL: q.TTL, Fence: integer(values[1]), AcquiredAt: integer(values[2]) / 1000,
-		ExpiresAt: integer(values[3]) / 1000, Reacquired: integer(values[4]) == 1, InUse: integer(values[5]),
-	}}, nil
+	reply, err := r.conn.Run(ctx, acquireScript, keys(q.Kind, q.Name), ttl, record, keep, permits, beat)
+	return attemptOf(q, reply, err)
 }
 
 // attempt is what one acquire script answered: a lease, or who is in the way.
@@ -92,36 +89,83 @@ type attempt struct {
 	lease     *Lease
 	remaining time.Duration
 	holder    string
-	now       int64 // the server's clock, µs
+	why       obstacle
+}
+
+// obstacle is why a lock could not be had.
+type obstacle int64
+
+const (
+	heldByOther obstacle = iota
+	keptForWaiter
+	heldInOtherMode
+)
+
+func attemptOf(q Request, reply any, err error) (attempt, error) {
+	if err != nil {
+		return attempt{}, err
+	}
+	lease := Lease{Name: q.Name, Token: q.Token, Mode: q.Mode, TTL: q.TTL, InUse: 1}
+	values, ok := reply.([]any)
+	switch {
+	case !ok && integer(reply) > 0:
+		now := integer(reply)
+		lease.Fence, lease.AcquiredAt, lease.ExpiresAt = now, now/1000, (now+q.TTL.Microseconds())/1000
+	case len(values) == 6:
+		lease.Fence, lease.AcquiredAt, lease.ExpiresAt = integer(values[1]), integer(values[2])/1000, integer(values[3])/1000
+		lease.Reacquired, lease.InUse = integer(values[4]) == 1, integer(values[5])
+	case len(values) == 4:
+		owner, _ := values[2].(string)
+		return attempt{remaining: micros(values[1]), holder: owner, why: obstacle(integer(values[3]))}, nil
+	default:
+		return attempt{}, fmt.Errorf("unexpected reply of acquire: %v", reply)
+	}
+	return attempt{lease: &lease}, nil
 }
 
 // Renew extends a lease that the token holds, by kind and name, to ttl from now. Errors: lock_not_held, store_unavailable.
 func (r *Redis) Renew(ctx context.Context, kind Kind, name, token string, ttl time.Duration) (Lease, error) {
-	values, err := r.run(ctx, renewScript, keys(kind, name)[:3], token, ttl.Microseconds(), lingerMS)
+	reply, err := r.conn.Run(ctx, renewScript, keys(kind, name)[:3], token, ttl.Microseconds(), lingerMS)
 	if err != nil {
 		return Lease{}, err
 	}
-	if values[0] == 0 {
-		return Lease{}, notHeld(values[1])
+	values, ok := reply.([]any)
+	if !ok || len(values) != 2 {
+		return Lease{}, notHeld(integer(reply))
 	}
-	return Lease{Name: name, Token: token, TTL: ttl, Fence: values[1], ExpiresAt: values[2] / 1000}, nil
+	return Lease{Name: name, Token: token, TTL: ttl, Fence: integer(values[0]), ExpiresAt: integer(values[1]) / 1000}, nil
 }
 
-// Release gives back what the token holds and returns how long it was held. Errors: lock_not_held, store_unavailable.
+// Release gives back what the token holds and returns how long it was held; zero when this token had released it already, as after a lost
+// answer. Errors: lock_not_held, store_unavailable.
 func (r *Redis) Release(ctx context.Context, kind Kind, name, token string) (time.Duration, error) {
-	values, err := r.run(ctx, releaseScript, keys(kind, name)[:4], token, lingerMS)
-	if err != nil {
+	reply, err := r.conn.Run(ctx, releaseScript, []string{base(kind, name)}, token, lingerMS, "")
+	if err == nil && reply == int64(0) {
+		reply, err = r.conn.Run(ctx, releaseScript, keys(kind, name), token, lingerMS, "")
+	}
+	switch held := integer(reply); {
+	case err != nil:
 		return 0, err
+	case held == releasedAlready:
+		return 0, nil
+	case held <= 0:
+		return 0, notHeld(held)
+	default:
+		return time.Duration(held) * time.Microsecond, nil
 	}
-	if values[0] == 0 {
-		return 0, notHeld(values[1])
-	}
-	return time.Duration(values[1]) * time.Microsecond, nil
+}
+
+// giveUp takes a call out of the queue, and gives back what it may have got without knowing, on a context of its own. When the store is away, its
+// place in the queue ends with its heartbeat, and the lease with its TTL.
+func (r *Redis) giveUp(ctx context.Context, q Request, call string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
+	defer cancel()
+	_, _ = r.conn.Run(ctx, releaseScript, keys(q.Kind, q.Name), q.Token, lingerMS, call)
 }
 
 // Force takes it from everybody who holds it, and returns how many did. The next fence is higher than every one before.
 func (r *Redis) Force(ctx context.Context, kind Kind, name string) (int64, error) {
-	reply, err := r.conn.Run(ctx, forceScript, keys(kind, name)[:4], lingerMS)
+	reply, err := r.conn.Run(ctx, forceScript, keys(kind, name), lingerMS)
 	if err != nil {
 		return 0, err
 	}
@@ -160,23 +204,6 @@ func holderOf(row []any) Holder {
 		h.Metadata = json.RawMessage(metadata)
 	}
 	return h
-}
-
-// run is for scripts that reply with integers only.
-func (r *Redis) run(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]int64, error) {
-	reply, err := r.conn.Run(ctx, script, keys, args...)
-	if err != nil {
-		return nil, err
-	}
-	values, ok := reply.([]any)
-	if !ok || len(values) < 2 {
-		return nil, fmt.Errorf("unexpected reply of a lock's script: %v", reply)
-	}
-	out := make([]int64, len(values))
-	for i, v := range values {
-		out[i] = integer(v)
-	}
-	return out, nil
 }
 
 // integer reads a number that a script returned as such or as text.

@@ -28,22 +28,23 @@ func (r *Redis) Acquire(ctx context.Context, q Request) (Lease, error) {
 		return r.acquireAtOnce(ctx, q)
 	}
 	started := time.Now()
-	w := &waiter{redis: r, q: q, id: rand.Text(), deadline: started.Add(q.Wait)}
+	w := &waiter{redis: r, q: q, call: rand.Text(), deadline: started.Add(q.Wait)}
 	lease, err := w.acquire(ctx)
 	lease.Waited = time.Since(started)
 	return lease, err
 }
 
 func (r *Redis) acquireAtOnce(ctx context.Context, q Request) (Lease, error) {
-	a, err := r.try(ctx, q, "")
+	call := rand.Text()
+	a, err := r.try(ctx, q, call, false)
 	if err != nil {
-		if ctx.Err() != nil && q.tokenMade { // nobody else knows the token: what it may have got is lost to all until it expires
-			r.leave(ctx, q, "", 0)
+		if ctx.Err() != nil {
+			r.giveUp(ctx, q, call)
 		}
 		return Lease{}, err
 	}
 	if a.lease == nil {
-		return Lease{}, held(a.remaining, a.holder, a.holder == "")
+		return Lease{}, a.held()
 	}
 	return *a.lease, nil
 }
@@ -52,60 +53,41 @@ func (r *Redis) acquireAtOnce(ctx context.Context, q Request) (Lease, error) {
 type waiter struct {
 	redis    *Redis
 	q        Request
-	id       string
+	call     string
 	deadline time.Time
-	since    int64 // the server's clock at the first answer, µs; 0 before it
 }
 
 // acquire asks once without queueing, so that an uncontended acquire is one call. Only then does it subscribe, and then queue: in this
 // order no release can fall between.
 func (w *waiter) acquire(ctx context.Context) (Lease, error) {
-	last, err := w.try(ctx, "")
+	last, err := w.redis.try(ctx, w.q, w.call, false)
 	if err != nil || last.lease != nil {
 		return w.settle(ctx, last, err)
 	}
-	wake, stop := w.redis.wake.subscribe(ctx, keys(w.q.Kind, w.q.Name)[0], w.id)
+	wake, stop := w.redis.wake.subscribe(ctx, base(w.q.Kind, w.q.Name), w.call)
 	defer stop()
 	for {
-		if last, err = w.try(ctx, w.id); err != nil || last.lease != nil {
+		if last, err = w.redis.try(ctx, w.q, w.call, true); err != nil || last.lease != nil {
 			return w.settle(ctx, last, err)
 		}
-		if !w.pause(ctx, wake, last.remaining) {
+		if last.why == heldInOtherMode || !w.pause(ctx, wake, last.remaining) {
 			break
 		}
 	}
-	w.redis.leave(ctx, w.q, w.id, w.releaseSince())
-	refusal := held(last.remaining, last.holder, last.holder == "")
+	w.redis.giveUp(ctx, w.q, w.call)
 	if err := ctx.Err(); err != nil {
-		return Lease{}, errors.Join(refusal, err)
+		return Lease{}, errors.Join(last.held(), err)
 	}
-	return Lease{}, refusal
-}
-
-func (w *waiter) try(ctx context.Context, id string) (attempt, error) {
-	a, err := w.redis.try(ctx, w.q, id)
-	if err == nil && w.since == 0 {
-		w.since = a.now
-	}
-	return a, err
+	return Lease{}, last.held()
 }
 
 // settle ends the wait with a lease or with an error, after which nothing of this waiter is left in the store.
 func (w *waiter) settle(ctx context.Context, a attempt, err error) (Lease, error) {
 	if err != nil {
-		w.redis.leave(ctx, w.q, w.id, w.releaseSince())
+		w.redis.giveUp(ctx, w.q, w.call)
 		return Lease{}, err
 	}
 	return *a.lease, nil
-}
-
-// releaseSince is the earliest acquisition that can only be this call's: any for a token made here, none for a caller's before the
-// first answer.
-func (w *waiter) releaseSince() int64 {
-	if w.q.tokenMade || w.since != 0 {
-		return w.since
-	}
-	return 1 << 53
 }
 
 // pause waits for a wake-up, the end of the holder's lease or the poll, and reports false when the wait is over.
@@ -122,11 +104,4 @@ func (w *waiter) pause(ctx context.Context, wake <-chan struct{}, remaining time
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// leave cleans up on a context of its own. When the store is away the queue's entry ends with its heartbeat, and the lease with its TTL.
-func (r *Redis) leave(ctx context.Context, q Request, waiter string, since int64) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
-	defer cancel()
-	_, _ = r.conn.Run(ctx, leaveScript, keys(q.Kind, q.Name), waiter, q.Token, since, lingerMS)
 }

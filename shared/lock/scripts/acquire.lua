@@ -1,141 +1,135 @@
 -- Takes a lock or a semaphore's permit, or queues for it.
 --
--- KEYS  1 state   string: "<kind><waiters> <fence>[ <expires µs> <acquired µs> <token> <owner>\n<metadata>]"
---                 kind: X held exclusively, S held by those in 2 and 3, F released, D released by force; waiters: 1 when some may wait
---       2 leases  zset of shared holders' tokens by expiry (µs)
---       3 holders hash of shared holders' tokens to "<fence> <acquired µs> <owner>\n<metadata>"
---       4 queue   zset of waiters by arrival (µs)
---       5 beats   zset of waiters by the end of their heartbeat (µs)
--- ARGV  1 "x" exclusive or "s" shared   2 token   3 ttl µs   4 "<owner>\n<metadata>"   5 capacity (shared)
---       6 waiter's id, or "" not to wait   7 heartbeat µs   8 how long state lingers after the lease, ms
--- Reply {1, fence, acquired µs, expires µs, reacquired 0|1, in use}
---       {0, µs until it may be free, owner label of a holder, now µs}; an owner of "" is a lock that is kept for its first waiter
+-- KEYS  1 state   string of fixed columns, and the record of who holds it exclusively, or did so last:
+--                   1      waiting    1 when somebody may be in the queue, else 0
+--                   2      kind       X held exclusively, S shared, F released, D released by force
+--                   3-12   ttl µs     the lease ends ttl after since; that of S is the longest of its leases
+--                   13-28  since µs   when the lease was granted or renewed
+--                   29-44  fence      the last one given out
+--                   45-60  acquired   µs, of X
+--                   61-    record     as in ARGV 2, of X
+--       2 leases  zset of shared holders' tokens by the end of their lease, µs
+--       3 holders hash of shared holders' tokens to fence (16), acquired µs (16), "<call>\n<owner>\n<metadata>"
+--       4 queue   zset of waiters' calls by arrival, µs
+--       5 beats   zset of waiters' calls by the end of their heartbeat, µs
+--       With the first key alone it decides the exclusive mode while nobody waits, and else changes nothing.
+-- ARGV  1 ttl µs in 10 columns   2 "<token>\n<call>\n<owner>\n<metadata>"   3 ms to keep the state, ttl included
+--       4 how many may share it, 0 for the exclusive mode   5 heartbeat µs of a caller that will wait, else 0
+-- Reply instant µs: taken; it is both the fence and the instant   0: give all keys
+--       {1, fence, acquired µs, ends µs, reacquired 0|1, in use}
+--       {0, µs until it may be free, owner of a holder, 0 held | 1 kept for its first waiter | 2 the token holds it in the other mode}
 local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-local mode, token, ttl, waiter = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[6]
+local stamp = time[1] .. string.sub('00000' .. time[2], -6)
 local state = redis.call('GET', KEYS[1])
-local kind, last, waiting = 'F', 0, false
-local expires, acquired, holder, label
+if ARGV[4] == '0' and (not state or string.sub(state, 1, 2) == '0F' and string.sub(state, 29, 44) < stamp) then
+  redis.call('SET', KEYS[1], '0X' .. ARGV[1] .. stamp .. stamp .. stamp .. ARGV[2], 'PX', ARGV[3])
+  return tonumber(stamp)
+end
+
+local now, ttl, permits, beat = tonumber(stamp), tonumber(ARGV[1]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local token, call = string.match(ARGV[2], '^([^\n]+)\n([^\n]+)')
+local kind, waiting, ends, last = 'F', false, now, 0
 if state then
-  kind, waiting = string.sub(state, 1, 1), string.sub(state, 2, 2) == '1'
-  if kind == 'X' then
-    local f, e, a
-    f, e, a, holder, label = string.match(state, '^.. (%d+) (%d+) (%d+) (%S+) (.*)$')
-    last, expires, acquired = tonumber(f), tonumber(e), tonumber(a)
-    if expires <= now then kind = 'F' end
-  else
-    last = tonumber(string.match(state, '^.. (%d+)'))
-  end
+  kind, waiting, last = string.sub(state, 2, 2), string.sub(state, 1, 1) == '1', tonumber(string.sub(state, 29, 44))
+  ends = string.sub(state, 3, 12) + string.sub(state, 13, 28)
+  if ends <= now then kind = 'F' end
 end
 
-local function fence()
-  if last >= now then return last + 1 end
-  return now
+local function text(n) return string.format('%.0f', n) end
+
+local function write(flag, letter, length, fence, acquired, record)
+  redis.call('SET', KEYS[1], flag .. letter .. string.format('%10.0f%s%016.0f%016.0f', length, stamp, fence, acquired) .. record,
+    'PX', text(math.ceil(length / 1000) + ARGV[3] - ttl / 1000))
 end
 
-local function write_exclusive(w, number, from)
-  redis.call('SET', KEYS[1], string.format('X%d %.0f %.0f %.0f %s %s', w, number, now + ttl, from, token, ARGV[4]),
-    'PX', string.format('%.0f', ttl / 1000 + ARGV[8]))
-end
-
--- Whether a live waiter other than this one is first in the queue; those whose heartbeat ended are passed over.
-local function behind()
-  for _ = 1, 1000 do
-    local first = redis.call('ZRANGE', KEYS[4], 0, 0)[1]
-    if not first then
-      waiting = false
-      return false
+local function refuse(remaining, owner, why)
+  if beat > 0 and why < 2 then
+    if redis.call('ZSCORE', KEYS[4], call) == false then
+      local tail = redis.call('ZRANGE', KEYS[4], -1, -1, 'WITHSCORES')[2]
+      redis.call('ZADD', KEYS[4], text(math.max(now, (tail or 0) + 1)), call)
     end
-    if first == waiter then return false end
-    local beat = redis.call('ZSCORE', KEYS[5], first)
-    if beat and tonumber(beat) > now then return true end
-    redis.call('ZREM', KEYS[4], first)
-    redis.call('ZREM', KEYS[5], first)
+    redis.call('ZADD', KEYS[5], text(now + beat), call)
+    redis.call('PEXPIRE', KEYS[4], 60000)
+    redis.call('PEXPIRE', KEYS[5], 60000)
+    if state then redis.call('SETRANGE', KEYS[1], 0, '1') end
   end
-  return true
-end
-
--- Takes this waiter out of the queue and returns 1 when others are left.
-local function leave_queue()
-  if not waiting then return 0 end
-  if waiter ~= '' then
-    redis.call('ZREM', KEYS[4], waiter)
-    redis.call('ZREM', KEYS[5], waiter)
-  end
-  return redis.call('EXISTS', KEYS[4])
-end
-
-local function enqueue()
-  if waiter == '' then return end
-  redis.call('ZADD', KEYS[4], 'NX', string.format('%.0f', now), waiter)
-  redis.call('ZADD', KEYS[5], string.format('%.0f', now + ARGV[7]), waiter)
-  redis.call('PEXPIRE', KEYS[4], 60000)
-  redis.call('PEXPIRE', KEYS[5], 60000)
-  if state then redis.call('SETRANGE', KEYS[1], 1, '1') end
+  return {0, remaining, owner, why}
 end
 
 if kind == 'X' then
-  if holder == token and mode == 'x' then
-    local w = waiting and 1 or 0
-    redis.call('SET', KEYS[1], string.format('X%d %.0f %.0f %.0f %s %s', w, last, now + ttl, acquired, token, label),
-      'PX', string.format('%.0f', ttl / 1000 + ARGV[8]))
-    return {1, last, acquired, now + ttl, 1, 1}
-  end
-  enqueue()
-  return {0, expires - now, string.match(label, '^[^\n]*'), now}
+  local record = string.sub(state, 61)
+  local owner = string.match(record, '^[^\n]+\n[^\n]+\n([^\n]*)')
+  if string.sub(record, 1, #token + 1) ~= token .. '\n' then return refuse(ends - now, owner, 0) end
+  if permits > 0 then return refuse(ends - now, owner, 2) end
+  local acquired = tonumber(string.sub(state, 45, 60))
+  write(string.sub(state, 1, 1), 'X', ttl, last, acquired, ARGV[2]) -- with the new call: what the one before it still cleans up is not its any more
+  return {1, last, acquired, now + ttl, 1, 1}
 end
+if #KEYS == 1 and (waiting or kind == 'S') then return 0 end
 
+local mine = false
 if kind == 'S' then
-  local dead = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', now), 'LIMIT', 0, 1000)
-  if #dead > 0 then
-    redis.call('ZREM', KEYS[2], unpack(dead))
-    redis.call('HDEL', KEYS[3], unpack(dead))
+  local ended = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', stamp, 'LIMIT', 0, 1000)
+  if #ended > 0 then
+    redis.call('ZREM', KEYS[2], unpack(ended))
+    redis.call('HDEL', KEYS[3], unpack(ended))
   end
-  local mine = mode == 's' and redis.call('ZSCORE', KEYS[2], token)
   local used = redis.call('ZCARD', KEYS[2])
-  if used == 0 then
-    redis.call('DEL', KEYS[3])
-    kind = 'F'
-  elseif not mine and (mode == 'x' or used >= tonumber(ARGV[5])) then
+  mine = redis.call('ZSCORE', KEYS[2], token)
+  if permits == 0 or not mine and used >= permits then
     local first = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
-    local frees = mode == 'x' and redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or first[2]
-    local record = redis.call('HGET', KEYS[3], first[1]) or ''
-    enqueue()
-    return {0, tonumber(frees) - now, string.match(record, '^%d+ %d+ ([^\n]*)') or '', now}
+    local owner = string.match(redis.call('HGET', KEYS[3], mine and token or first[1]) or '', '^[^\n]+\n([^\n]*)') or ''
+    if permits > 0 then return refuse(first[2] - now, owner, 0) end
+    return refuse(ends - now, owner, mine and 2 or 0)
   end
+elseif permits > 0 then
+  redis.call('DEL', KEYS[2], KEYS[3]) -- what is left of leases that have ended
 end
 
-local mine = kind == 'S' and redis.call('ZSCORE', KEYS[2], token)
-if waiting and not mine and behind() then
-  enqueue()
-  return {0, tonumber(ARGV[7]), '', now}
+-- The end of the heartbeat of the first in the queue, when that is another; those who died are passed over.
+local function ahead()
+  for _ = 1, 1000 do
+    local first = redis.call('ZRANGE', KEYS[4], 0, 0)[1]
+    if not first or first == call then return nil end
+    local until_ = redis.call('ZSCORE', KEYS[5], first)
+    if until_ and tonumber(until_) > now then return tonumber(until_) end
+    redis.call('ZREM', KEYS[4], first)
+    redis.call('ZREM', KEYS[5], first)
+  end
+  return now + 1
 end
 
-if mode == 'x' then
-  local number = fence()
-  write_exclusive(leave_queue(), number, now)
-  return {1, number, now, now + ttl, 0, 1}
+local flag = '0'
+if waiting then
+  local turn = not mine and ahead()
+  if turn then return refuse(turn - now, '', 1) end
+  redis.call('ZREM', KEYS[4], call)
+  redis.call('ZREM', KEYS[5], call)
+  flag = text(redis.call('EXISTS', KEYS[4]))
 end
 
-local number, from, again = fence(), now, 0
-local record = mine and redis.call('HGET', KEYS[3], token)
-if record then
-  local f, a = string.match(record, '^(%d+) (%d+)')
-  number, from, again = tonumber(f), tonumber(a), 1
+local fence = math.max(last + 1, now)
+if permits == 0 then
+  write(flag, 'X', ttl, fence, now, ARGV[2])
+  return {1, fence, now, now + ttl, 0, 1}
+end
+
+local acquired = now
+if mine then
+  local record = redis.call('HGET', KEYS[3], token)
+  fence, acquired = tonumber(string.sub(record, 1, 16)), tonumber(string.sub(record, 17, 32))
 else
-  redis.call('HSET', KEYS[3], token, string.format('%.0f %.0f %s', number, now, ARGV[4]))
-  last = number
+  last = fence
 end
-redis.call('ZADD', KEYS[2], string.format('%.0f', now + ttl), token)
-local longest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]
-local keep = string.format('%.0f', (longest - now) / 1000 + ARGV[8])
-local others = leave_queue()
-redis.call('SET', KEYS[1], string.format('S%d %.0f', others, last), 'PX', keep)
+redis.call('HSET', KEYS[3], token, string.format('%016.0f%016.0f', fence, acquired) .. string.sub(ARGV[2], #token + 2))
+redis.call('ZADD', KEYS[2], text(now + ttl), token)
+local longest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] - now
+write(flag, 'S', longest, last, 0, '')
+local keep = redis.call('PTTL', KEYS[1])
 redis.call('PEXPIRE', KEYS[2], keep)
 redis.call('PEXPIRE', KEYS[3], keep)
 local used = redis.call('ZCARD', KEYS[2])
-if others == 1 and again == 0 then -- the next waiter may share it too
-  local first = redis.call('ZRANGE', KEYS[4], 0, 0)[1]
-  if first then redis.call('PUBLISH', KEYS[1], first) end
+if flag == '1' and not mine and used < permits then -- the next in the queue may share it too
+  redis.call('PUBLISH', KEYS[1], redis.call('ZRANGE', KEYS[4], 0, 0)[1])
 end
-return {1, number, from, now + ttl, again, used}
+return {1, fence, acquired, now + ttl, mine and 1 or 0, used}
