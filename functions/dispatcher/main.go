@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/sluicehq/sluice/shared/awsenv"
 	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
 	"github.com/sluicehq/sluice/shared/delayqueue/sqssender"
@@ -46,7 +46,7 @@ func main() {
 
 func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 	log, metrics := telemetry.FromEnv(getenv, out, "dispatcher")
-	d, err := build(ctx, getenv, log, metrics)
+	d, err := build(getenv, log, metrics)
 	if err != nil {
 		return err
 	}
@@ -60,8 +60,8 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 	return nil
 }
 
-func build(ctx context.Context, getenv func(string) string, log *slog.Logger, metrics *telemetry.Metrics) (*dispatch.Dispatcher, error) {
-	redisCfg, err := elasticacheauth.FromEnv(ctx, getenv)
+func build(getenv func(string) string, log *slog.Logger, metrics *telemetry.Metrics) (*dispatch.Dispatcher, error) {
+	redisCfg, err := elasticacheauth.FromEnv(getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +86,9 @@ func build(ctx context.Context, getenv func(string) string, log *slog.Logger, me
 	if table == "" {
 		return nil, errors.New("SLUICE_OUTBOX_TABLE is not set: give the name of the DynamoDB table of the outbox")
 	}
-	awsCfg, err := config.LoadDefaultConfig(ctx)
+	awsCfg, err := awsenv.Config(getenv)
 	if err != nil {
-		return nil, fmt.Errorf("error loading the AWS configuration: %w", err)
+		return nil, err
 	}
 	// One try for a batch: what is not known to be accepted is returned, and sent again under the same attempt.
 	client := sqs.NewFromConfig(awsCfg, func(o *sqs.Options) { o.RetryMaxAttempts = 1 })

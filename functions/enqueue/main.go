@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/sluicehq/sluice/shared/awsenv"
 	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
 	"github.com/sluicehq/sluice/shared/httpapi"
@@ -32,7 +32,7 @@ func main() {
 }
 
 func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
-	redisCfg, err := elasticacheauth.FromEnv(ctx, getenv)
+	redisCfg, err := elasticacheauth.FromEnv(getenv)
 	if err != nil {
 		return err
 	}
@@ -57,9 +57,9 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 	if table == "" {
 		return errors.New("SLUICE_OUTBOX_TABLE is not set: give the name of the DynamoDB table of the outbox")
 	}
-	aws, err := config.LoadDefaultConfig(ctx)
+	aws, err := awsenv.Config(getenv)
 	if err != nil {
-		return fmt.Errorf("error loading the AWS configuration: %w", err)
+		return err
 	}
 	log, metrics := telemetry.FromEnv(getenv, out, "enqueue")
 	a := &api{queues: queues, outbox: outbox.New(dynamodb.NewFromConfig(aws), table), urls: urls, log: log, metrics: metrics}

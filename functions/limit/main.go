@@ -9,9 +9,9 @@ import (
 	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/sluicehq/sluice/shared/awsenv"
 	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/shared/policy/dynamopolicy"
 	"github.com/sluicehq/sluice/shared/ratelimit"
@@ -28,7 +28,7 @@ func main() {
 }
 
 func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
-	cfg, err := elasticacheauth.FromEnv(ctx, getenv)
+	cfg, err := elasticacheauth.FromEnv(getenv)
 	if err != nil {
 		return err
 	}
@@ -40,9 +40,9 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 	if table == "" {
 		return errors.New("SLUICE_POLICY_TABLE is not set: give the name of the DynamoDB table of the policies")
 	}
-	aws, err := config.LoadDefaultConfig(ctx)
+	aws, err := awsenv.Config(getenv)
 	if err != nil {
-		return fmt.Errorf("error loading the AWS configuration: %w", err)
+		return err
 	}
 	store := dynamopolicy.New(dynamodb.NewFromConfig(aws), table)
 	log, metrics := telemetry.FromEnv(getenv, out, "limit")

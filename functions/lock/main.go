@@ -24,7 +24,7 @@ func main() {
 }
 
 func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
-	cfg, err := elasticacheauth.FromEnv(ctx, getenv)
+	cfg, err := elasticacheauth.FromEnv(getenv)
 	if err != nil {
 		return err
 	}

@@ -1,14 +1,13 @@
 package elasticacheauth
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
+	"github.com/sluicehq/sluice/shared/awsenv"
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
@@ -19,7 +18,7 @@ import (
 //	iam           tokens for SLUICE_REDIS_USER of the cache SLUICE_REDIS_IAM_RESOURCE; SLUICE_REDIS_SERVERLESS is "true" for a serverless one
 //
 // It calls nothing: a secret is read when the first connection is made.
-func FromEnv(ctx context.Context, getenv func(string) string) (redisconn.Config, error) {
+func FromEnv(getenv func(string) string) (redisconn.Config, error) {
 	cfg, err := redisconn.ConfigFromEnv(getenv)
 	if err != nil {
 		return cfg, err
@@ -32,14 +31,14 @@ func FromEnv(ctx context.Context, getenv func(string) string) (redisconn.Config,
 		if arn == "" {
 			return cfg, errors.New("SLUICE_REDIS_SECRET_ARN is not set: SLUICE_REDIS_AUTH=password needs the ARN of the secret with the password")
 		}
-		loaded, err := load(ctx)
+		loaded, err := awsenv.Config(getenv)
 		if err != nil {
 			return cfg, err
 		}
 		cfg.Credentials = NewSecret(secretsmanager.NewFromConfig(loaded), arn, getenv("SLUICE_REDIS_USER")).Provide
 		return cfg, nil
 	case "iam":
-		loaded, err := load(ctx)
+		loaded, err := awsenv.Config(getenv)
 		if err != nil {
 			return cfg, err
 		}
@@ -51,7 +50,7 @@ func FromEnv(ctx context.Context, getenv func(string) string) (redisconn.Config,
 
 // LockNodesFromEnv reads the quorum's nodes: SLUICE_LOCK_NODES lists their URLs, none when it is empty. With SLUICE_LOCK_IAM_RESOURCES, which lists
 // the name of each node's cache in the same order, connections are made with tokens for SLUICE_LOCK_USER.
-func LockNodesFromEnv(ctx context.Context, getenv func(string) string) ([]redisconn.Config, error) {
+func LockNodesFromEnv(getenv func(string) string) ([]redisconn.Config, error) {
 	urls, resources := redisconn.SplitList(getenv("SLUICE_LOCK_NODES")), redisconn.SplitList(getenv("SLUICE_LOCK_IAM_RESOURCES"))
 	nodes := make([]redisconn.Config, len(urls))
 	for i, u := range urls {
@@ -63,7 +62,7 @@ func LockNodesFromEnv(ctx context.Context, getenv func(string) string) ([]redisc
 	if len(resources) != len(urls) {
 		return nil, fmt.Errorf("SLUICE_LOCK_IAM_RESOURCES names %d caches, and SLUICE_LOCK_NODES has %d", len(resources), len(urls))
 	}
-	loaded, err := load(ctx)
+	loaded, err := awsenv.Config(getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -82,12 +81,4 @@ func withIAM(cfg redisconn.Config, loaded aws.Config, user, resource string, ser
 	cfg.Credentials = IAM{Region: loaded.Region, User: user, Resource: resource, Serverless: serverless, Credentials: loaded.Credentials}.Provide
 	cfg.MaxConnAge = connectionLife
 	return cfg, nil
-}
-
-func load(ctx context.Context) (aws.Config, error) {
-	loaded, err := config.LoadDefaultConfig(ctx)
-	if err != nil {
-		return loaded, fmt.Errorf("error loading the AWS configuration: %w", err)
-	}
-	return loaded, nil
 }

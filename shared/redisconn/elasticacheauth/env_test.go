@@ -1,6 +1,7 @@
 package elasticacheauth_test
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -9,28 +10,22 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn/elasticacheauth"
 )
 
+// lookup is the environment of a function: what Lambda sets, and vars.
 func lookup(vars map[string]string) func(string) string {
-	return func(name string) string { return vars[name] }
-}
-
-// account sets what the AWS SDK reads in Lambda.
-func account(t *testing.T) {
-	t.Helper()
-	for name, value := range map[string]string{
+	env := map[string]string{
 		"AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": secretKey, "AWS_SESSION_TOKEN": "session/token==",
-		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
-	} {
-		t.Setenv(name, value)
 	}
+	maps.Copy(env, vars)
+	return func(name string) string { return env[name] }
 }
 
 func TestTheEnvironmentSaysHowToBeLetIn(t *testing.T) {
-	account(t)
-	plain, err := elasticacheauth.FromEnv(t.Context(), lookup(map[string]string{"SLUICE_REDIS_URL": "redis://a:1"}))
+	t.Parallel()
+	plain, err := elasticacheauth.FromEnv(lookup(map[string]string{"SLUICE_REDIS_URL": "redis://a:1"}))
 	require.NoError(t, err)
 	require.Nil(t, plain.Credentials, "the URL says it all")
 
-	iam, err := elasticacheauth.FromEnv(t.Context(), lookup(map[string]string{
+	iam, err := elasticacheauth.FromEnv(lookup(map[string]string{
 		"SLUICE_REDIS_URL": "rediss://a:1", "SLUICE_REDIS_CLUSTER": "true", "SLUICE_REDIS_AUTH": "iam", "SLUICE_REDIS_USER": "sluice-functions",
 		"SLUICE_REDIS_IAM_RESOURCE": "sluice", "SLUICE_REDIS_SERVERLESS": "true",
 	}))
@@ -45,8 +40,8 @@ func TestTheEnvironmentSaysHowToBeLetIn(t *testing.T) {
 }
 
 func TestEachQuorumNodeHasTokensOfItsOwn(t *testing.T) {
-	account(t)
-	nodes, err := elasticacheauth.LockNodesFromEnv(t.Context(), lookup(map[string]string{
+	t.Parallel()
+	nodes, err := elasticacheauth.LockNodesFromEnv(lookup(map[string]string{
 		"SLUICE_LOCK_NODES": "rediss://a:1,rediss://b:1", "SLUICE_LOCK_USER": "sluice-functions", "SLUICE_LOCK_IAM_RESOURCES": "sluice-quorum-1,sluice-quorum-2",
 	}))
 	require.NoError(t, err)
@@ -57,16 +52,16 @@ func TestEachQuorumNodeHasTokensOfItsOwn(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, parse(t, token).Host)
 	}
-	none, err := elasticacheauth.LockNodesFromEnv(t.Context(), lookup(nil))
+	none, err := elasticacheauth.LockNodesFromEnv(lookup(nil))
 	require.NoError(t, err)
 	require.Empty(t, none)
-	open, err := elasticacheauth.LockNodesFromEnv(t.Context(), lookup(map[string]string{"SLUICE_LOCK_NODES": "redis://a:1"}))
+	open, err := elasticacheauth.LockNodesFromEnv(lookup(map[string]string{"SLUICE_LOCK_NODES": "redis://a:1"}))
 	require.NoError(t, err)
 	require.Nil(t, open[0].Credentials)
 }
 
 func TestAnEnvironmentThatCannotWorkIsRefusedAtTheStart(t *testing.T) {
-	account(t)
+	t.Parallel()
 	for name, c := range map[string]struct {
 		vars map[string]string
 		want string
@@ -76,12 +71,16 @@ func TestAnEnvironmentThatCannotWorkIsRefusedAtTheStart(t *testing.T) {
 		"a password from nowhere": {map[string]string{"SLUICE_REDIS_URL": "redis://a:1", "SLUICE_REDIS_AUTH": "password"}, "SLUICE_REDIS_SECRET_ARN is not set"},
 		"IAM for nobody":          {map[string]string{"SLUICE_REDIS_URL": "redis://a:1", "SLUICE_REDIS_AUTH": "iam", "SLUICE_REDIS_IAM_RESOURCE": "c"}, "needs the cache's user and name"},
 		"IAM for nothing":         {map[string]string{"SLUICE_REDIS_URL": "redis://a:1", "SLUICE_REDIS_AUTH": "iam", "SLUICE_REDIS_USER": "u"}, "needs the cache's user and name"},
+		"IAM outside of AWS": {map[string]string{
+			"SLUICE_REDIS_URL": "redis://a:1", "SLUICE_REDIS_AUTH": "iam", "SLUICE_REDIS_USER": "u", "SLUICE_REDIS_IAM_RESOURCE": "c", "AWS_ACCESS_KEY_ID": "",
+		}, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are needed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := elasticacheauth.FromEnv(t.Context(), lookup(c.vars))
+			t.Parallel()
+			_, err := elasticacheauth.FromEnv(lookup(c.vars))
 			require.ErrorContains(t, err, c.want)
 		})
 	}
-	_, err := elasticacheauth.LockNodesFromEnv(t.Context(), lookup(map[string]string{"SLUICE_LOCK_NODES": "redis://a:1,redis://b:1", "SLUICE_LOCK_IAM_RESOURCES": "a"}))
+	_, err := elasticacheauth.LockNodesFromEnv(lookup(map[string]string{"SLUICE_LOCK_NODES": "redis://a:1,redis://b:1", "SLUICE_LOCK_IAM_RESOURCES": "a"}))
 	require.ErrorContains(t, err, "names 1 caches, and SLUICE_LOCK_NODES has 2")
 }
