@@ -19,7 +19,7 @@
 --       {1, fence, acquired µs, ends µs, reacquired 0|1, in use}
 --       {0, µs until it may be free, owner of a holder, 0 held | 1 kept for its first waiter | 2 the token holds it in the other mode}
 local time = redis.call('TIME')
-local stamp = time[1] .. string.sub('00000' .. time[2], -6)
+local stamp = string.format('%s%06d', time[1], time[2])
 local state = redis.call('GET', KEYS[1])
 if ARGV[4] == '0' and (not state or string.sub(state, 1, 2) == '0F' and string.sub(state, 29, 44) < stamp) then
   redis.call('SET', KEYS[1], '0X' .. ARGV[1] .. stamp .. stamp .. stamp .. ARGV[2], 'PX', ARGV[3])

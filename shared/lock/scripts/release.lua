@@ -15,8 +15,14 @@ local state = redis.call('GET', KEYS[1])
 if not state then return -1 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local waiting, kind = string.sub(state, 1, 1) == '1', string.sub(state, 2, 2)
 local ends = string.sub(state, 3, 12) + string.sub(state, 13, 28)
+if not gave_up and now < ends and string.sub(state, 1, 2) == '0X' and string.sub(state, 61, 61 + #token) == token .. '\n' then
+  redis.call('SETRANGE', KEYS[1], 1, 'F')
+  if ends - now > ARGV[2] * 1000 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+  return math.max(1, now - string.sub(state, 45, 60))
+end
+
+local waiting, kind = string.sub(state, 1, 1) == '1', string.sub(state, 2, 2)
 local proof = token .. '\n' .. (gave_up and call .. '\n' or '')
 local mine = string.sub(state, 61, 60 + #proof) == proof
 
