@@ -27,6 +27,9 @@ echo "tflint: looked through"
 rm -rf "$work"/*
 cp -R terraform "$work/terraform"
 find "$work" \( -name .terraform -o -name tests \) -prune -exec rm -rf {} +
+# trivy sees what the examples make. One more makes what none of them does: a brought VPC with a way out of its own.
+cp -R "$work/terraform/examples/existing-vpc" "$work/terraform/examples/own-way-out"
+sed -i.orig 's/create_endpoints = true/create_endpoints = false/' "$work/terraform/examples/own-way-out/main.tf"
 "$trivy" config --skip-check-update --skip-version-check --quiet --exit-code 1 --severity LOW,MEDIUM,HIGH,CRITICAL "$work/terraform" || failed=1
 echo "trivy: looked through"
 exit "$failed"

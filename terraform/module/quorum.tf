@@ -23,7 +23,6 @@ resource "aws_elasticache_parameter_group" "quorum" {
 }
 
 # A replication group of one node, because aws_elasticache_cluster knows no Valkey. One node has nothing to fail over to.
-#trivy:ignore:AVD-AWS-0045
 resource "aws_elasticache_replication_group" "quorum" {
   for_each = local.quorum
 

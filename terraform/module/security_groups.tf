@@ -138,8 +138,9 @@ resource "aws_vpc_security_group_egress_rule" "functions_to_dynamodb" {
   tags              = local.tags
 }
 
-# A brought VPC without our endpoints: AWS' addresses are many, so HTTPS goes anywhere that the VPC's own routes lead.
-#trivy:ignore:AVD-AWS-0104
+# A brought VPC without our endpoints: AWS' addresses are many, so HTTPS goes anywhere that the VPC's own routes lead. What the functions
+# send there is signed, and what they may call is in their roles.
+#trivy:ignore:AWS-0104
 resource "aws_vpc_security_group_egress_rule" "functions_to_aws" {
   count = var.attach_vpc && !local.make_endpoints ? 1 : 0
 
