@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -21,10 +22,10 @@ type CacheConfig struct {
 	MaxAge time.Duration
 	// MaxAbsent is how long it is believed that there is no such policy. Default 1 s.
 	MaxAbsent time.Duration
+	// Patience is how long a call waits for a newer version of a policy that it knows, before it goes on with that. Default 100 ms.
+	Patience time.Duration
 	// MaxEntries bounds the cache. Default 10 000.
 	MaxEntries int
-	// Now is the clock. Default time.Now.
-	Now func() time.Time
 }
 
 func (c CacheConfig) withDefaults() CacheConfig {
@@ -34,16 +35,16 @@ func (c CacheConfig) withDefaults() CacheConfig {
 	if c.MaxAbsent == 0 {
 		c.MaxAbsent = time.Second
 	}
+	if c.Patience == 0 {
+		c.Patience = 100 * time.Millisecond
+	}
 	if c.MaxEntries == 0 {
 		c.MaxEntries = 10_000
-	}
-	if c.Now == nil {
-		c.Now = time.Now
 	}
 	return c
 }
 
-// Cache keeps an instance's policies for a few seconds. While the store is away the last known ones go on working.
+// Cache keeps an instance's policies for a few seconds. While the store is away or slow the last known ones go on working.
 type Cache struct {
 	store  Getter
 	cfg    CacheConfig
@@ -56,62 +57,89 @@ type Cache struct {
 type entry struct {
 	policy Stored
 	absent error // policy_not_found, or nil
-	until  time.Time
+	asked  time.Time
+	until  time.Time // believed so long; the zero time when forgotten
 }
+
+// known says that the entry can stand in while the store is away.
+func (e entry) known() bool { return !e.until.IsZero() && e.absent == nil }
 
 // NewCache makes an empty Cache.
 func NewCache(store Getter, cfg CacheConfig) *Cache {
 	return &Cache{store: store, cfg: cfg.withDefaults(), entries: make(map[string]entry)}
 }
 
-// Get returns a policy that was in the store at most MaxAge ago or, while the store is away, the last one that was known.
-// Errors: policy_not_found; store_unavailable when the store is away and the policy was never seen.
+// Get returns a policy that was in the store at most MaxAge ago or, while the store is away or slow, the last one that was known.
+// Errors: policy_not_found; store_unavailable when the store is away and the policy was never seen; ctx's own.
 func (c *Cache) Get(ctx context.Context, name string) (Stored, error) {
-	known, ok := c.lookup(name)
-	if ok && c.cfg.Now().Before(known.until) {
-		return known.policy, known.absent
+	last := c.lookup(name)
+	if time.Now().Before(last.until) {
+		return last.policy, last.absent
 	}
-	found, err, _ := c.flight.Do(name, func() (any, error) {
-		asked := c.cfg.Now()
-		p, err := c.store.Get(context.WithoutCancel(ctx), name) // its answer is for every caller that waits
-		switch {
-		case err == nil:
-			c.remember(name, entry{policy: p, until: asked.Add(c.cfg.MaxAge)})
-		case fault.CodeOf(err) == fault.PolicyNotFound:
-			c.remember(name, entry{absent: err, until: asked.Add(c.cfg.MaxAbsent)})
-		case ok && known.absent == nil: // the store is away: ask again in a while, not at each call
-			c.remember(name, entry{policy: known.policy, until: asked.Add(c.cfg.MaxAbsent)})
-			return known.policy, nil
-		}
-		return p, err
+	var patience <-chan time.Time // for ever, when nothing is known
+	if last.known() {
+		timer := time.NewTimer(c.cfg.Patience)
+		defer timer.Stop()
+		patience = timer.C
+	}
+	fetched := c.flight.DoChan(name, func() (any, error) {
+		return c.fetch(context.WithoutCancel(ctx), name) // its answer is for every caller that waits
 	})
-	if err != nil {
-		return Stored{}, err
+	select {
+	case result := <-fetched:
+		if fault.CodeOf(result.Err) == fault.StoreUnavailable && last.known() {
+			return c.goOnWith(name, last), nil
+		}
+		p, _ := result.Val.(Stored)
+		return p, result.Err
+	case <-patience:
+		return c.goOnWith(name, last), nil
+	case <-ctx.Done():
+		return Stored{}, fmt.Errorf("the caller did not wait for policy %q: %w", name, ctx.Err())
 	}
-	p, _ := found.(Stored)
-	return p, nil
+}
+
+func (c *Cache) fetch(ctx context.Context, name string) (Stored, error) {
+	asked := time.Now()
+	p, err := c.store.Get(ctx, name)
+	switch {
+	case err == nil:
+		c.remember(name, entry{policy: p, asked: asked, until: asked.Add(c.cfg.MaxAge)})
+	case fault.CodeOf(err) == fault.PolicyNotFound:
+		c.remember(name, entry{absent: err, asked: asked, until: asked.Add(c.cfg.MaxAbsent)})
+	}
+	return p, err
+}
+
+// goOnWith believes what was last known a while longer, so that not each call waits for a store that is away.
+func (c *Cache) goOnWith(name string, last entry) Stored {
+	last.until = time.Now().Add(c.cfg.MaxAbsent)
+	c.remember(name, last)
+	return last.policy
 }
 
 // Forget makes the next Get ask the store, so that the instance that changed a policy sees its own change.
 func (c *Cache) Forget(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.entries, name)
 	c.flight.Forget(name)
+	c.remember(name, entry{asked: time.Now()})
 }
 
-func (c *Cache) lookup(name string) (entry, bool) {
+func (c *Cache) lookup(name string) entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e, ok := c.entries[name]
-	return e, ok
+	return c.entries[name]
 }
 
+// remember keeps e unless a later question was answered meanwhile.
 func (c *Cache) remember(name string, e entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	before, ok := c.entries[name]
+	if ok && before.asked.After(e.asked) {
+		return
+	}
 	for other := range c.entries {
-		if len(c.entries) < c.cfg.MaxEntries {
+		if ok || len(c.entries) < c.cfg.MaxEntries {
 			break
 		}
 		delete(c.entries, other)

@@ -85,9 +85,11 @@ func checkRules(f *fault.Fields, field string, rules []Rule) {
 }
 
 func (r Rule) check(f *fault.Fields, at string) {
-	bucket := r.Algorithm == TokenBucket || r.Algorithm == GCRA
+	burstless := false
 	switch r.Algorithm {
-	case FixedWindow, SlidingWindow, SlidingWindowCounter, TokenBucket, GCRA:
+	case TokenBucket, GCRA:
+	case FixedWindow, SlidingWindow, SlidingWindowCounter:
+		burstless = true
 	default:
 		f.Add(at+".algorithm", `must be "fixed_window", "sliding_window", "sliding_window_counter", "token_bucket" or "gcra"`)
 	}
@@ -105,7 +107,7 @@ func (r Rule) check(f *fault.Fields, at string) {
 		ranges = false
 	}
 	switch {
-	case r.Burst != 0 && !bucket:
+	case r.Burst != 0 && burstless:
 		f.Add(at+".burst", "is only for token_bucket and gcra")
 	case r.Burst < 0 || r.Burst > MaxLimit:
 		f.Add(at+".burst", "must be 1 to %d", MaxLimit)
