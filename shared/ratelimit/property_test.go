@@ -33,6 +33,11 @@ func engines(t *testing.T, at int64) map[string]*clocked {
 		e.now = func() string { return strconv.FormatInt(c.at, 10) }
 		out[name] = c
 	}
+	whole := NewRedis(redisconn.Wrap(redistest.Single(t).Client, redisconn.Config{CallTimeout: 10 * time.Second}))
+	whole.whole = true
+	without := &clocked{engine: whole, at: at}
+	whole.now = func() string { return strconv.FormatInt(without.at, 10) }
+	out["redis without the front of the script"] = without
 	m := NewMemory()
 	c := &clocked{engine: m, at: at}
 	m.now = c.micros

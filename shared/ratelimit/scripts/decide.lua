@@ -1,22 +1,16 @@
 -- Decides one or several checks: all of their rules are charged, or none.
 --
 -- KEYS  for each check: its state, then one ring for each of its rules that is a sliding_window. All share a hash tag.
---       state is text: "<last µs> <offset µs>", then a line for each rule: "<name> <algorithm> <limit> <window µs> <tick µs> <numbers>".
+--       state is text: "<last µs> <offset µs>", then a line for each rule, "<name> <algorithm> <limit> <window µs> <tick µs> <numbers>", where
+--       each number but those of the rule has 16 columns.
 --       ring holds the instants that a sliding_window admitted: 11 bytes each, 7 for the instant (µs) and 4 for the running total, big-endian.
--- ARGV  1 "check" | "peek" | "refund"   2 now µs, or "" for the server's time   3 number of checks   4 channel that hears of refunds
+-- ARGV  1 "check" | "peek" | "refund"; "buckets" and "log" are checks that quick.lua, the front of this script, looks at first   2 now µs, or "" for the server's time   3 number of checks   4 channel that hears of refunds
 --       then for each check: what to say of it there, cost, 1 when its denial denies all (0 in shadow), number of rules,
---       then for each rule: name, algorithm, limit, window µs, burst, tick µs
+--       then for each rule: "<name> <algorithm> <limit> <window µs> <tick µs> ", limit, window µs, burst, tick µs
 -- Reply {1 allowed | 0 denied, then for each check: 1 it fits | 0, and for each rule: remaining, µs to full, µs until it fits (-1 never)}
 --
 -- Time never runs backwards for a key: when the server's clock is set back, the key's own clock goes on from where it was (offset).
 -- Every product stays below 2^53: the caller chooses a rule's tick so that burst or limit times window in ticks does.
-
-local now = tonumber(ARGV[2])
-if not now then
-  local time = redis.call('TIME')
-  now = time[1] * 1000000 + time[2]
-end
-local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 
 -- Buckets: token_bucket and gcra are one algorithm. used is the debt in units of window ticks, drained by limit each tick; at is when it was so.
 local bucket = {}
@@ -52,7 +46,7 @@ function bucket.reset(r, at)
   return ceil(r.used / r.limit) * r.tick - (at - r.at)
 end
 
-function bucket.numbers(r) return string.format('%.0f %.0f', r.used, r.at) end
+function bucket.numbers(r) return string.format('%16.0f %16.0f', r.used, r.at) end
 
 -- Fixed windows are aligned to the epoch.
 local fixed = {}
@@ -72,7 +66,7 @@ function fixed.charge(r, n) r.count = r.count + n end
 function fixed.refund(r, n) r.count = max(0, r.count - n) end
 function fixed.remaining(r) return max(0, r.limit - r.count) end
 function fixed.reset(r, at) return r.count > 0 and r.start + r.window - at or 0 end
-function fixed.numbers(r) return string.format('%.0f %.0f', r.start, r.count) end
+function fixed.numbers(r) return string.format('%16.0f %16.0f', r.start, r.count) end
 
 -- The sliding counter weighs the window before by the part of it that still overlaps.
 local counter = {}
@@ -127,7 +121,7 @@ function counter.reset(r, at)
   return r.prev > 0 and left or 0
 end
 
-function counter.numbers(r) return string.format('%.0f %.0f %.0f', r.start, r.cur, r.prev) end
+function counter.numbers(r) return string.format('%16.0f %16.0f %16.0f', r.start, r.cur, r.prev) end
 
 -- The exact log. head is the slot of the oldest live entry, len how many are live, size how many the ring has room for; base and total
 -- are the running totals before the oldest and after the newest. Running totals are stored modulo 2^32; live ones never span as much.
@@ -244,7 +238,7 @@ function exact.write(r)
 end
 
 function exact.numbers(r)
-  return string.format('%.0f %.0f %.0f %.0f %.0f', r.head, r.len, r.size, r.base, r.total)
+  return string.format('%16.0f %16.0f %16.0f %16.0f %16.0f', r.head, r.len, r.size, r.base, r.total)
 end
 
 local algorithms = {
@@ -256,7 +250,7 @@ local function read(key)
   local s = {key = key, last = now, offset = 0, lines = {}}
   local raw = redis.call('GET', key)
   if raw then
-    local last, offset, rest = string.match(raw, '^(%d+) (%d+)\n(.*)$')
+    local last, offset, rest = string.match(raw, '^ *(%d+) +(%d+)\n(.*)$')
     s.offset = tonumber(offset)
     s.last = now + s.offset
     if s.last < tonumber(last) then
@@ -281,14 +275,15 @@ local function parse()
     local c = {id = ARGV[a], cost = tonumber(ARGV[a + 1]), enforced = ARGV[a + 2] == '1', state = states[key], rules = {}}
     k = k + 1
     for j = 1, tonumber(ARGV[a + 3]) do
-      local p = a + 4 + (j - 1) * 6
-      local name, algorithm = ARGV[p], ARGV[p + 1]
+      local p = a + 4 + (j - 1) * 5
+      local rule = ARGV[p]
+      local name, algorithm = string.match(rule, '^(%S+) (%S+)')
       local id = key .. '\n' .. name
       local r = opened[id]
       if not r then
         r = {
-          name = name, algorithm = algorithm, act = algorithms[algorithm], limit = tonumber(ARGV[p + 2]), window = tonumber(ARGV[p + 3]),
-          burst = tonumber(ARGV[p + 4]), tick = tonumber(ARGV[p + 5]),
+          rule = rule, act = algorithms[algorithm], limit = tonumber(ARGV[p + 1]), window = tonumber(ARGV[p + 2]),
+          burst = tonumber(ARGV[p + 3]), tick = tonumber(ARGV[p + 4]),
         }
         r.w = r.window / r.tick
         if r.act == exact then r.key = KEYS[k] end
@@ -300,7 +295,7 @@ local function parse()
       if r.act == exact then k = k + 1 end
       c.rules[j] = r
     end
-    a = a + 4 + #c.rules * 6
+    a = a + 4 + #c.rules * 5
     checks[i] = c
   end
   return checks
@@ -318,7 +313,7 @@ local function write(checks)
   for _, c in ipairs(checks) do
     if not done[c.state] then
       done[c.state] = true
-      local at, keep, text, rings = c.state.last, 0, {string.format('%.0f %.0f\n', c.state.last, c.state.offset)}, {}
+      local at, keep, text, rings = c.state.last, 0, {string.format('%16.0f %16.0f\n', c.state.last, c.state.offset)}, {}
       for _, r in ipairs(c.rules) do
         local full = r.act.reset(r, at)
         if r.act.write then
@@ -327,7 +322,7 @@ local function write(checks)
         end
         keep = max(keep, full)
         if full > 0 then
-          text[#text + 1] = string.format('%s %s %.0f %.0f %.0f %s\n', r.name, r.algorithm, r.limit, r.window, r.tick, r.act.numbers(r))
+          text[#text + 1] = r.rule .. r.act.numbers(r) .. '\n'
         end
       end
       if keep == 0 then
@@ -343,7 +338,7 @@ local function write(checks)
 end
 
 local checks = parse()
-local op, denied = ARGV[1], false
+local denied = false
 local reply = {1}
 
 if op == 'refund' then
