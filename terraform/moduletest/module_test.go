@@ -1,0 +1,64 @@
+// Package moduletest holds the Terraform module against the code that it deploys: routes, environment, permissions, tables, metrics and runbooks.
+// What the module plans is tested by terraform/module/tests; see tools/check-module.sh.
+package moduletest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// root is the repository.
+const root = "../.."
+
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(append([]string{root}, path...)...))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// module is the text of one of the module's files.
+func module(t *testing.T, file string) string {
+	t.Helper()
+	return read(t, "terraform", "module", file)
+}
+
+// block is what stands between the line that starts with head and the brace that closes it.
+func block(t *testing.T, text, head string) string {
+	t.Helper()
+	_, rest, found := strings.Cut("\n"+text, "\n"+head)
+	require.True(t, found, "there is no %q", head)
+	indent := head[:len(head)-len(strings.TrimLeft(head, " "))]
+	body, _, found := strings.Cut(rest, "\n"+indent+"}")
+	require.True(t, found, "%q is not closed", head)
+	return body
+}
+
+// matches are the first groups of every match.
+func matches(text, pattern string) []string {
+	var out []string
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+// sources are the Go files below a folder that are no tests.
+func sources(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	out := make(map[string]string)
+	require.NoError(t, filepath.WalkDir(filepath.Join(root, folder), func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		out[path] = string(text)
+		return err
+	}))
+	return out
+}

@@ -1,0 +1,63 @@
+package moduletest
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// adapters are the packages that talk to DynamoDB, by the table that the module makes for them.
+func adapters(t *testing.T) map[string]string {
+	t.Helper()
+	table := map[string]string{"outbox": "outbox", "dynamopolicy": "policies", "dynamolock": "locks"}
+	out := make(map[string]string)
+	for path, text := range sources(t, "shared") {
+		if !strings.Contains(text, "aws-sdk-go-v2/service/dynamodb\"") {
+			continue
+		}
+		name := table[filepath.Base(filepath.Dir(path))]
+		require.NotEmpty(t, name, "%s talks to DynamoDB, and the test does not know by which table", path)
+		out[name] += text
+	}
+	require.GreaterOrEqual(t, len(out), 2)
+	return out
+}
+
+func TestEachTableHasTheKeysThatItsAdapterUses(t *testing.T) {
+	t.Parallel()
+	for table, code := range adapters(t) {
+		keys := matches(code, `AttributeName: aws\.String\("(\w+)"\), KeyType:`)
+		require.NotEmpty(t, keys, table)
+		made := block(t, module(t, "tables.tf"), `resource "aws_dynamodb_table" "`+table+`" {`)
+		require.Equal(t, keys, matches(made, `(?:hash|range)_key\s+= "(\w+)"`), table)
+		ttl := matches(made, `attribute_name = "(\w+)"`)
+		for _, attribute := range ttl {
+			require.Contains(t, code, `"`+attribute+`"`, "%s expires by an attribute that nothing writes", table)
+		}
+		require.Equal(t, strings.Contains(code, `"ttl"`), len(ttl) == 1, "%s: a lifetime that is written must be obeyed", table)
+	}
+}
+
+func TestARoleMayCallWhatItsAdapterCallsAndNoMore(t *testing.T) {
+	t.Parallel()
+	allowed := block(t, module(t, "iam.tf"), "  table_actions = {")
+	for table, code := range adapters(t) {
+		called := make(map[string]bool)
+		for _, call := range matches(code, `\.client\.(\w+)\(`) {
+			if call == "TransactWriteItems" { // allowed by its parts
+				for _, part := range matches(code, `(Put|Update|Delete|ConditionCheck): &types\.`) {
+					called["dynamodb:"+part+"Item"] = true
+				}
+				continue
+			}
+			called["dynamodb:"+call] = true
+		}
+		line := matches(allowed, `(?m)^\s+`+table+`\s+= \[(.*)\]$`)
+		require.Len(t, line, 1, table)
+		require.Equal(t, slices.Sorted(maps.Keys(called)), matches(line[0], `"([^"]+)"`), table)
+	}
+}
