@@ -1,4 +1,6 @@
 // Package dynamopolicy keeps limiter policies in DynamoDB: one item each, with a version that every write checks.
+//
+// A deleted policy leaves its name and version behind, so that versions rise also when it is made anew: an entity tag from before never fits.
 package dynamopolicy
 
 import (
@@ -45,14 +47,29 @@ func TableInput(table string) *dynamodb.CreateTableInput {
 
 // Get reads a policy, strongly consistent. Errors: policy_not_found, store_unavailable.
 func (s *Store) Get(ctx context.Context, name string) (policy.Stored, error) {
+	r, err := s.read(ctx, name)
+	if err == nil && !r.present {
+		err = fault.New(fault.PolicyNotFound, "there is no policy %q", name)
+	}
+	return r.policy, err
+}
+
+// record is an item: a policy, or what one that was deleted left behind. Without an item the version is 0.
+type record struct {
+	policy  policy.Stored
+	version int64
+	present bool
+}
+
+func (s *Store) read(ctx context.Context, name string) (record, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(s.table), Key: key(name), ConsistentRead: aws.Bool(true)})
 	if err != nil {
-		return policy.Stored{}, fault.Unavailable("policy", err)
+		return record{}, fault.Unavailable("policy", err)
 	}
 	if len(out.Item) == 0 {
-		return policy.Stored{}, fault.New(fault.PolicyNotFound, "there is no policy %q", name)
+		return record{}, nil
 	}
 	return decode(out.Item)
 }
@@ -71,96 +88,86 @@ const attempts = 8
 // Put writes a normalized policy and reports whether it was new. Errors: precondition_failed, store_unavailable.
 func (s *Store) Put(ctx context.Context, p policy.Policy, when Condition) (stored policy.Stored, created bool, err error) {
 	for range attempts {
-		var before int64
-		if before, err = s.check(ctx, p.Name, when); err != nil {
+		before, err := s.check(ctx, p.Name, when)
+		if err != nil {
 			return policy.Stored{}, false, err
 		}
-		stored = policy.Stored{Policy: p, Version: before + 1, UpdatedAt: instant.Format(s.now().UnixMilli())}
-		if err = s.write(ctx, stored, before); err == nil {
-			return stored, before == 0, nil
+		stored = policy.Stored{Policy: p, Version: before.version + 1, UpdatedAt: instant.Format(s.now().UnixMilli())}
+		text, err := json.Marshal(p)
+		if err != nil {
+			return policy.Stored{}, false, fmt.Errorf("error encoding a policy: %w", err)
+		}
+		err = s.write(ctx, p.Name, before.version, map[string]types.AttributeValue{"policy": str(string(text)), "updated_at": str(stored.UpdatedAt)})
+		if err == nil {
+			return stored, !before.present, nil
 		}
 		if fault.CodeOf(err) != fault.PreconditionFailed {
 			return policy.Stored{}, false, err
 		}
 	}
-	return policy.Stored{}, false, err
+	return policy.Stored{}, false, busy(p.Name)
 }
 
 // Delete removes a policy. Errors: policy_not_found, precondition_failed, store_unavailable.
 func (s *Store) Delete(ctx context.Context, name string, when Condition) error {
-	var err error
 	for range attempts {
-		var before int64
-		if before, err = s.check(ctx, name, when); err != nil {
+		before, err := s.check(ctx, name, when)
+		if err != nil {
 			return err
 		}
-		if before == 0 {
+		if !before.present {
 			return fault.New(fault.PolicyNotFound, "there is no policy %q", name)
 		}
-		if err = s.remove(ctx, name, before); fault.CodeOf(err) != fault.PreconditionFailed {
+		deleted := map[string]types.AttributeValue{"deleted_at": str(instant.Format(s.now().UnixMilli()))}
+		if err = s.write(ctx, name, before.version, deleted); fault.CodeOf(err) != fault.PreconditionFailed {
 			return err
 		}
 	}
-	return err
+	return busy(name)
 }
 
-// check reads the version that is there, 0 for none, and demands the condition of it. The write that follows is conditional on that version.
-func (s *Store) check(ctx context.Context, name string, when Condition) (int64, error) {
-	current, err := s.Get(ctx, name)
-	absent := fault.CodeOf(err) == fault.PolicyNotFound
+// check reads what is there and demands the condition of it. The write that follows is conditional on the version that was read.
+func (s *Store) check(ctx context.Context, name string, when Condition) (record, error) {
+	current, err := s.read(ctx, name)
 	switch {
-	case err != nil && !absent:
-		return 0, err
-	case absent && when.ETag != "":
-		return 0, fault.New(fault.PreconditionFailed, "there is no policy %q to match If-Match", name)
-	case !absent && when.Absent:
-		return 0, fault.New(fault.PreconditionFailed, "there is a policy %q already (If-None-Match: *)", name)
-	case !absent && when.ETag != "" && when.ETag != "*" && when.ETag != current.ETag():
-		return 0, fault.New(fault.PreconditionFailed, "the policy %q has changed: read it again", name).With("etag", current.ETag())
+	case err != nil:
+		return record{}, err
+	case !current.present && when.ETag != "":
+		return record{}, fault.New(fault.PreconditionFailed, "there is no policy %q to match If-Match", name)
+	case current.present && when.Absent:
+		return record{}, fault.New(fault.PreconditionFailed, "there is a policy %q already (If-None-Match: *)", name)
+	case current.present && when.ETag != "" && when.ETag != "*" && when.ETag != current.policy.ETag():
+		return record{}, fault.New(fault.PreconditionFailed, "the policy %q has changed: read it again", name).With("etag", current.policy.ETag())
 	}
-	return current.Version, nil
+	return current, nil
 }
 
-func (s *Store) write(ctx context.Context, p policy.Stored, before int64) error {
+// write puts an item of the next version in the place of one whose version is before.
+func (s *Store) write(ctx context.Context, name string, before int64, item map[string]types.AttributeValue) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	text, err := json.Marshal(p.Policy)
-	if err != nil {
-		return fmt.Errorf("error encoding a policy: %w", err)
-	}
-	input := &dynamodb.PutItemInput{TableName: aws.String(s.table), Item: map[string]types.AttributeValue{
-		"name": str(p.Name), "policy": str(string(text)), "version": num(p.Version), "updated_at": str(p.UpdatedAt),
-	}}
+	item["name"], item["version"] = str(name), num(before+1)
+	input := &dynamodb.PutItemInput{TableName: aws.String(s.table), Item: item}
 	if before == 0 {
 		input.ConditionExpression, input.ExpressionAttributeNames = aws.String("attribute_not_exists(#n)"), map[string]string{"#n": "name"}
 	} else {
 		input.ConditionExpression, input.ExpressionAttributeNames = aws.String("#v = :before"), map[string]string{"#v": "version"}
 		input.ExpressionAttributeValues = map[string]types.AttributeValue{":before": num(before)}
 	}
-	_, err = s.client.PutItem(ctx, input)
-	return failure(err, p.Name)
-}
-
-func (s *Store) remove(ctx context.Context, name string, before int64) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	_, err := s.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: aws.String(s.table), Key: key(name), ConditionExpression: aws.String("#v = :before"),
-		ExpressionAttributeNames: map[string]string{"#v": "version"}, ExpressionAttributeValues: map[string]types.AttributeValue{":before": num(before)},
-	})
-	return failure(err, name)
-}
-
-func failure(err error, name string) error {
+	_, err := s.client.PutItem(ctx, input)
 	var failed *types.ConditionalCheckFailedException
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &failed):
-		return fault.New(fault.PreconditionFailed, "the policy %q was changed meanwhile: read it again", name)
+		return busy(name)
 	default:
 		return fault.Unavailable("policy", err)
 	}
+}
+
+func busy(name string) error {
+	return fault.New(fault.PreconditionFailed, "the policy %q was changed meanwhile: read it again", name)
 }
 
 // List reads a page of up to limit policies, in no order, from an opaque cursor ("" at first); next is "" on the last page.
@@ -168,7 +175,7 @@ func failure(err error, name string) error {
 func (s *Store) List(ctx context.Context, limit int32, cursor string) (page []policy.Stored, next string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	input := &dynamodb.ScanInput{TableName: aws.String(s.table), Limit: aws.Int32(limit)}
+	input := &dynamodb.ScanInput{TableName: aws.String(s.table)}
 	if cursor != "" {
 		name, err := base64.RawURLEncoding.DecodeString(cursor)
 		if err != nil || !fault.ValidName(string(name)) {
@@ -176,21 +183,30 @@ func (s *Store) List(ctx context.Context, limit int32, cursor string) (page []po
 		}
 		input.ExclusiveStartKey = key(string(name))
 	}
-	out, err := s.client.Scan(ctx, input)
-	if err != nil {
-		return nil, "", fault.Unavailable("policy", err)
-	}
-	for _, item := range out.Items {
-		p, err := decode(item)
+	for { // what deleted policies left behind makes room for more
+		input.Limit = aws.Int32(limit - int32(len(page)))
+		out, err := s.client.Scan(ctx, input)
 		if err != nil {
-			return nil, "", err
+			return nil, "", fault.Unavailable("policy", err)
 		}
-		page = append(page, p)
+		for _, item := range out.Items {
+			r, err := decode(item)
+			if err != nil {
+				return nil, "", err
+			}
+			if r.present {
+				page = append(page, r.policy)
+			}
+		}
+		last, more := out.LastEvaluatedKey["name"].(*types.AttributeValueMemberS)
+		if !more {
+			return page, "", nil
+		}
+		if int32(len(page)) >= limit {
+			return page, base64.RawURLEncoding.EncodeToString([]byte(last.Value)), nil
+		}
+		input.ExclusiveStartKey = out.LastEvaluatedKey
 	}
-	if last, ok := out.LastEvaluatedKey["name"].(*types.AttributeValueMemberS); ok {
-		next = base64.RawURLEncoding.EncodeToString([]byte(last.Value))
-	}
-	return page, next, nil
 }
 
 // Ping tells whether the table answers.
@@ -202,23 +218,28 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-func decode(item map[string]types.AttributeValue) (policy.Stored, error) {
-	var p policy.Stored
-	text, _ := item["policy"].(*types.AttributeValueMemberS)
-	version, _ := item["version"].(*types.AttributeValueMemberN)
-	updated, _ := item["updated_at"].(*types.AttributeValueMemberS)
-	if text == nil || version == nil || updated == nil {
-		return p, errors.New("a policy item lacks an attribute")
-	}
-	if err := json.Unmarshal([]byte(text.Value), &p.Policy); err != nil {
-		return p, fmt.Errorf("error decoding a policy: %w", err)
+func decode(item map[string]types.AttributeValue) (record, error) {
+	version, ok := item["version"].(*types.AttributeValueMemberN)
+	if !ok {
+		return record{}, errors.New("a policy item lacks its version")
 	}
 	n, err := strconv.ParseInt(version.Value, 10, 64)
 	if err != nil {
-		return p, fmt.Errorf("error decoding a policy's version: %w", err)
+		return record{}, fmt.Errorf("error decoding a policy's version: %w", err)
 	}
-	p.Version, p.UpdatedAt = n, updated.Value
-	return p, nil
+	if _, deleted := item["deleted_at"]; deleted {
+		return record{version: n}, nil
+	}
+	text, ok := item["policy"].(*types.AttributeValueMemberS)
+	updated, dated := item["updated_at"].(*types.AttributeValueMemberS)
+	if !ok || !dated {
+		return record{}, errors.New("a policy item lacks an attribute")
+	}
+	r := record{version: n, present: true, policy: policy.Stored{Version: n, UpdatedAt: updated.Value}}
+	if err := json.Unmarshal([]byte(text.Value), &r.policy.Policy); err != nil {
+		return record{}, fmt.Errorf("error decoding a policy: %w", err)
+	}
+	return r, nil
 }
 
 func key(name string) map[string]types.AttributeValue {
