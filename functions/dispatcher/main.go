@@ -38,6 +38,7 @@ const (
 )
 
 func main() {
+	redisconn.SilenceDriver()
 	if err := run(context.Background(), os.Getenv, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "dispatcher:", err)
 		os.Exit(1)

@@ -25,6 +25,7 @@ import (
 const redisTimeout = 300 * time.Millisecond
 
 func main() {
+	redisconn.SilenceDriver()
 	if err := run(context.Background(), os.Getenv, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "enqueue:", err)
 		os.Exit(1)

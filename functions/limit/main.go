@@ -21,6 +21,7 @@ import (
 )
 
 func main() {
+	redisconn.SilenceDriver()
 	if err := run(context.Background(), os.Getenv, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "limit:", err)
 		os.Exit(1)

@@ -17,6 +17,7 @@ import (
 )
 
 func main() {
+	redisconn.SilenceDriver()
 	if err := run(context.Background(), os.Getenv, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "lock:", err)
 		os.Exit(1)
