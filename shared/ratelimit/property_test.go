@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
-	"time"
 
-	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/sluicehq/sluice/localstack/redistest"
 	"github.com/sluicehq/sluice/shared/policy"
-	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
 // clocked is an engine with a clock that the test moves.
@@ -28,16 +25,8 @@ func engines(t *testing.T, at int64) map[string]*clocked {
 	t.Helper()
 	out := make(map[string]*clocked)
 	for name, r := range map[string]*redistest.Redis{"redis": redistest.Single(t), "miniredis": redistest.Mini(t)} {
-		e := NewRedis(redisconn.Wrap(r.Client, redisconn.Config{CallTimeout: 10 * time.Second}))
-		c := &clocked{engine: e, at: at}
-		e.now = func() string { return strconv.FormatInt(c.at, 10) }
-		out[name] = c
+		out[name] = clockedRedis(r, at)
 	}
-	whole := NewRedis(redisconn.Wrap(redistest.Single(t).Client, redisconn.Config{CallTimeout: 10 * time.Second}))
-	whole.whole = true
-	without := &clocked{engine: whole, at: at}
-	whole.now = func() string { return strconv.FormatInt(without.at, 10) }
-	out["redis without the front of the script"] = without
 	m := NewMemory()
 	c := &clocked{engine: m, at: at}
 	m.now = c.micros
@@ -241,25 +230,4 @@ func TestEnginesAgreeOnSeveralChecksAtOnce(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestEveryKeyHasATTLThatEndsWhenItIsFull(t *testing.T) {
-	t.Parallel()
-	r := redistest.Single(t)
-	e := NewRedis(redisconn.Wrap(r.Client, redisconn.Config{}))
-	for _, algorithm := range algorithms() {
-		c := Check{Policy: "p", Key: string(algorithm), Cost: 1, Mode: policy.Enforce, Rules: []policy.Rule{{Name: "r", Algorithm: algorithm, Limit: 10, WindowMS: 10_000}}}
-		_, allowed, err := e.decide(t.Context(), opCheck, []Check{c})
-		require.NoError(t, err)
-		require.True(t, allowed)
-	}
-	found, err := r.Client.Keys(t.Context(), "*").Result()
-	require.NoError(t, err)
-	require.Len(t, found, len(algorithms())+1, "one key each, and the ring of the exact log")
-	for _, key := range found {
-		remaining, err := r.Client.PTTL(t.Context(), key).Result()
-		require.NoError(t, err)
-		require.Positive(t, remaining, key)
-		require.LessOrEqual(t, remaining, 20*time.Second, key)
-	}
 }
