@@ -3,13 +3,11 @@ package telemetry_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +18,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluicehq/sluice/localstack/stack"
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
@@ -86,29 +83,6 @@ func seen(metrics []line) map[string]bool {
 		}
 	}
 	return out
-}
-
-var (
-	system *stack.Stack
-	out    = &printed{}
-)
-
-func TestMain(m *testing.M) {
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "telemetry:", err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (code int, err error) {
-	system, err = stack.Start(context.Background(), stack.Config{APIAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", Log: out, Queues: []string{"orders"}, Processes: 1})
-	if err != nil {
-		return 1, err
-	}
-	defer func() { _ = system.Close() }()
-	return m.Run(), nil
 }
 
 func call(t *testing.T, method, path, body string) (int, map[string]any) {
