@@ -88,7 +88,8 @@ func graph(w widget) string {
 	left, top := w.x*column+4, w.y*unitHeight+4
 	width, height := w.width*column-8, w.height*unitHeight-8
 	fmt.Fprintf(&b, `<g transform="translate(%d %d)"><rect width="%d" height="%d" rx="3" fill="#fff" stroke="#d5dbdb"/>`, left, top, width, height)
-	fmt.Fprintf(&b, `<text x="10" y="18" font-size="12" font-weight="600" fill="#16191f">%s</text>`+"\n", html.EscapeString(w.title))
+	fmt.Fprintf(&b, `<text x="10" y="18" font-size="12" font-weight="600" fill="#16191f">%s<tspan font-weight="400" fill="#545b64"> (%s)</tspan></text>`+"\n",
+		html.EscapeString(w.title), html.EscapeString(w.unit))
 
 	lines, most := make([][]float64, len(w.series)), 1.0
 	for i, s := range w.series {
@@ -98,14 +99,13 @@ func graph(w widget) string {
 		}
 	}
 	const x0, y0 = 46.0, 32.0
-	plotWidth, plotHeight := float64(width)-x0-10, float64(height)-y0-34
+	plotWidth, plotHeight := float64(width)-x0-10, float64(height)-y0-40
 	for i := range 3 {
 		y := y0 + plotHeight*float64(i)/2
 		fmt.Fprintf(&b, `<line x1="%g" x2="%g" y1="%.1f" y2="%.1f" stroke="#eaeded"/>`, x0, x0+plotWidth, y, y)
 		fmt.Fprintf(&b, `<text x="%g" y="%.1f" text-anchor="end" fill="#545b64">%s</text>`, x0-5, y+3, short(most*float64(2-i)/2))
 	}
-	fmt.Fprintf(&b, `<text x="10" y="30" fill="#545b64">%s</text>`+"\n", html.EscapeString(w.unit))
-	at := 10.0
+	at, row := 10.0, height-22
 	for i, s := range w.series {
 		colour := colours()[i%len(colours())]
 		path := make([]string, points)
@@ -113,9 +113,13 @@ func graph(w widget) string {
 			path[k] = fmt.Sprintf("%.1f,%.1f", x0+plotWidth*float64(k)/(points-1), y0+plotHeight*(1-v/most))
 		}
 		fmt.Fprintf(&b, `<polyline fill="none" stroke="%s" stroke-width="1.3" points="%s"/>`, colour, strings.Join(path, " "))
+		long := 22 + 5.3*float64(len(s.label))
+		if at+long > float64(width) {
+			at, row = 10, row+12
+		}
 		fmt.Fprintf(&b, `<rect x="%g" y="%d" width="8" height="8" fill="%s"/><text x="%g" y="%d" fill="#16191f">%s</text>`+"\n",
-			at, height-18, colour, at+11, height-10, html.EscapeString(s.label))
-		at += 22 + 5.3*float64(len(s.label))
+			at, row-8, colour, at+11, row, html.EscapeString(s.label))
+		at += long
 	}
 	b.WriteString("</g>\n")
 	return b.String()
