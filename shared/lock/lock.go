@@ -63,8 +63,6 @@ type Request struct {
 	Mode Mode
 	// Capacity is a semaphore's: 1 to 10 000.
 	Capacity int64
-
-	tokenMade bool
 }
 
 // Lease is what a holder has.
@@ -111,7 +109,7 @@ func (r Request) Normalize() (Request, error) {
 		f.Add("wait_ms", "must be 0 to %d", MaxWait.Milliseconds())
 	}
 	if r.Token == "" {
-		r.Token, r.tokenMade = rand.Text(), true
+		r.Token = rand.Text()
 	} else {
 		checkToken(&f, r.Token)
 	}
@@ -134,14 +132,6 @@ func (r Request) Normalize() (Request, error) {
 		r.Kind, r.Capacity = Lock, 1<<31
 	}
 	return r, f.Err()
-}
-
-// callID names one call, so that its clean-up gives back only what it got itself. A token that was made for this call names it already.
-func (r Request) callID() string {
-	if r.tokenMade {
-		return r.Token
-	}
-	return rand.Text()
 }
 
 // checkMetadata returns the object without white space.

@@ -25,12 +25,15 @@ var (
 	forceSource string
 	//go:embed scripts/inspect.lua
 	inspectSource string
+	//go:embed scripts/raise.lua
+	raiseSource string
 
 	acquireScript = redis.NewScript(acquireSource)
 	renewScript   = redis.NewScript(renewSource)
 	releaseScript = redis.NewScript(releaseSource)
 	forceScript   = redis.NewScript(forceSource)
 	inspectScript = redis.NewScript(inspectSource)
+	raiseScript   = redis.NewScript(raiseSource)
 )
 
 // linger is how long a lock's last fence outlives its lease. Within it a fence rises even when the server's clock was set back; after it,
@@ -65,6 +68,11 @@ func base(kind Kind, name string) string { return "{" + string(kind) + ":" + nam
 // try is one attempt of a call. One that does not queue, of an exclusive lock for which nobody waits, needs one key, which is as quick as it gets;
 // when the script finds it otherwise it changes nothing, and is called again with all keys.
 func (r *Redis) try(ctx context.Context, q Request, call string, queue bool) (attempt, error) {
+	return r.tryFrom(ctx, q, call, queue, "")
+}
+
+// tryFrom is try with the least fence to give out, as text of 16 digits, or "".
+func (r *Redis) tryFrom(ctx context.Context, q Request, call string, queue bool, least string) (attempt, error) {
 	permits, beat := q.Capacity, int64(0)
 	if q.Mode != Shared {
 		permits = 0
@@ -75,12 +83,12 @@ func (r *Redis) try(ctx context.Context, q Request, call string, queue bool) (at
 	ttl, keep := fmt.Sprintf("%10d", q.TTL.Microseconds()), q.TTL.Milliseconds()+linger.Milliseconds()
 	record := q.Token + "\n" + call + "\n" + q.Owner + "\n" + string(q.Metadata)
 	if permits == 0 && !queue {
-		reply, err := r.conn.Run(ctx, acquireScript, []string{base(q.Kind, q.Name)}, ttl, record, keep, permits, beat)
+		reply, err := r.conn.Run(ctx, acquireScript, []string{base(q.Kind, q.Name)}, ttl, record, keep, permits, beat, least)
 		if err != nil || reply != int64(0) {
 			return attemptOf(q, reply, err)
 		}
 	}
-	reply, err := r.conn.Run(ctx, acquireScript, keys(q.Kind, q.Name), ttl, record, keep, permits, beat)
+	reply, err := r.conn.Run(ctx, acquireScript, keys(q.Kind, q.Name), ttl, record, keep, permits, beat, least)
 	return attemptOf(q, reply, err)
 }
 

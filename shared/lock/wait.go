@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	mrand "math/rand/v2"
 	"time"
@@ -27,14 +28,14 @@ func (r *Redis) Acquire(ctx context.Context, q Request) (Lease, error) {
 		return r.acquireAtOnce(ctx, q)
 	}
 	started := time.Now()
-	w := &waiter{redis: r, q: q, call: q.callID(), deadline: started.Add(q.Wait)}
+	w := &waiter{redis: r, q: q, call: rand.Text(), deadline: started.Add(q.Wait)}
 	lease, err := w.acquire(ctx)
 	lease.Waited = time.Since(started)
 	return lease, err
 }
 
 func (r *Redis) acquireAtOnce(ctx context.Context, q Request) (Lease, error) {
-	call := q.callID()
+	call := rand.Text()
 	a, err := r.try(ctx, q, call, false)
 	if err != nil {
 		if ctx.Err() != nil {
