@@ -2,16 +2,26 @@ package telemetry_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"regexp"
+	"strings"
+	"sync"
 	"testing"
 
+	"github.com/sluicehq/sluice/localstack/redisserver"
 	"github.com/sluicehq/sluice/localstack/stack"
 )
 
+// The functions run as the user that the Terraform module makes for them: what it forbids is found here.
+const user, password = "sluice-functions", "p4ssw0rd"
+
 var (
 	system *stack.Stack
+	server *redisserver.Server
 	out    = &printed{}
+	used   sync.Once // use: a job's id can be used once
 )
 
 func TestMain(m *testing.M) {
@@ -24,10 +34,36 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
-	system, err = stack.Start(context.Background(), stack.Config{APIAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", Log: out, Queues: []string{"orders"}, Processes: 1})
+	rules, err := accessString()
 	if err != nil {
 		return 1, err
 	}
+	args := append([]string{"--requirepass", "root", "--maxmemory", "500mb", "--user", user, ">" + password}, rules...)
+	server, err = redisserver.Start(context.Background(), redisserver.Options{Durable: true, Args: args})
+	if err != nil {
+		return 1, err
+	}
+	defer func() { _ = server.Close() }()
+	system, err = stack.Start(context.Background(), stack.Config{
+		APIAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", Log: out, Queues: []string{"orders"}, Processes: 1,
+		RedisURL: "redis://" + user + ":" + password + "@" + server.Addr(),
+	})
+	if err != nil {
+		return 1, fmt.Errorf("%w\n%s", err, out.text.String())
+	}
 	defer func() { _ = system.Close() }()
 	return m.Run(), nil
+}
+
+// accessString is what the module's ElastiCache user may do.
+func accessString() ([]string, error) {
+	text, err := os.ReadFile("../../../terraform/module/cache.tf")
+	if err != nil {
+		return nil, err
+	}
+	found := regexp.MustCompile(`access_string = "(.+)"`).FindSubmatch(text)
+	if found == nil {
+		return nil, errors.New("terraform/module/cache.tf has no access_string")
+	}
+	return strings.Fields(string(found[1])), nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/shared/telemetry"
@@ -137,14 +138,14 @@ func use(t *testing.T) {
 // outage calls what has an answer while Redis is away.
 func outage(t *testing.T) {
 	t.Helper()
-	require.NoError(t, system.StopRedis(t.Context()))
+	require.NoError(t, server.Kill())
 	status, answer := call(t, "POST", "/v1/queues/orders/jobs", `{"id":"j3","payload":"`+canary+`"}`)
 	require.Equal(t, 202, status, "%v", answer)
 	_, answer = call(t, "POST", "/v1/limits/login/check", `{"key":"`+canary+`"}`)
 	require.Equal(t, true, answer["degraded"], "%v", answer)
 	status, answer = call(t, "POST", "/v1/locks/report/acquire", `{"token":"`+canary+`-token-0123456789"}`)
 	require.Equal(t, 503, status, "%v", answer)
-	require.NoError(t, system.StartRedis(t.Context()))
+	require.NoError(t, server.Restart(t.Context()))
 }
 
 // received waits for the SQS messages of so many jobs.
@@ -159,9 +160,40 @@ func received(t *testing.T, jobs int) {
 	}, 30*time.Second, 50*time.Millisecond, "the due jobs did not reach SQS")
 }
 
+func TestTheUserThatTheModuleMakesMayDoWhatTheFunctionsDoAndNothingDangerous(t *testing.T) {
+	used.Do(func() { use(t); received(t, 1) })
+	require.Eventually(t, func() bool {
+		status, health := call(t, "GET", "/v1/health", "")
+		for _, check := range health["checks"].([]any) {
+			row := check.(map[string]any)
+			if row["status"] != "ok" {
+				t.Log(row)
+				return false
+			}
+		}
+		return status == http.StatusOK
+	}, 30*time.Second, 200*time.Millisecond, "the doctor must see all that it looks at")
+
+	admin := redis.NewClient(&redis.Options{Addr: server.Addr(), Password: "root", Protocol: 2})
+	defer func() { _ = admin.Close() }()
+	denied, err := admin.ACLLog(t.Context(), 10).Result()
+	require.NoError(t, err)
+	require.Empty(t, denied, "the functions were kept from something")
+
+	as := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: user, Password: password, Protocol: 2})
+	defer func() { _ = as.Close() }()
+	for _, command := range []string{"FLUSHALL", "KEYS *", "CONFIG GET *", "SHUTDOWN", "ACL LIST", "MONITOR", "SAVE", "GET another-application", "PUBLISH other x"} {
+		words := strings.Fields(command)
+		args := make([]any, len(words))
+		for i, w := range words {
+			args[i] = w
+		}
+		require.ErrorContains(t, as.Do(t.Context(), args...).Err(), "NOPERM", command)
+	}
+}
+
 func TestEveryLineIsALogLineOrAMetricOfTheCatalogueAndNoneRepeatsWhatCallersSend(t *testing.T) {
-	use(t)
-	received(t, 1)
+	used.Do(func() { use(t); received(t, 1) })
 	outage(t)
 	received(t, 1)
 	var expected []string
