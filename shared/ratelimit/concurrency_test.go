@@ -90,6 +90,7 @@ func TestNoWindowIsEverOverItsLimitAt64WayConcurrency(t *testing.T) {
 				for _, length := range []int64{window / 10, window / 2, 2 * window} {
 					require.LessOrEqual(t, busiest(admitted, length), limit+limit*length/window+1)
 				}
+			default:
 			}
 		})
 	}
@@ -108,11 +109,12 @@ func TestOf64CallersAtOnceExactlyTheLimitPasses(t *testing.T) {
 				wait.Go(func() {
 					for range 10 {
 						decisions, _, err := l.Check(t.Context(), []Check{c})
-						if err != nil {
+						switch {
+						case err != nil:
 							t.Errorf("unexpected: %v", err)
-						} else if decisions[0].Allowed {
+						case decisions[0].Allowed:
 							passed.Add(1)
-						} else if decisions[0].Violated != "tight" {
+						case decisions[0].Violated != "tight":
 							t.Errorf("denied by %s", decisions[0].Violated)
 						}
 					}

@@ -125,9 +125,9 @@ func (s *slidingCounter) clone() counted { c := *s; return &c }
 func (s *slidingCounter) advance(at int64) {
 	s.at = at
 	start := at - at%s.window
-	switch {
-	case start == s.start:
-	case start == s.start+s.window:
+	switch start {
+	case s.start:
+	case s.start + s.window:
 		s.start, s.cur, s.prev = start, 0, s.cur
 	default:
 		s.start, s.cur, s.prev = start, 0, 0

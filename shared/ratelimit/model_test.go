@@ -129,6 +129,7 @@ func (m *model) refund(n, at int64) {
 		oldest = at - at%m.window() - 1
 	case policy.SlidingWindowCounter:
 		oldest = at - at%m.window() - m.window() - 1
+	default:
 	}
 	for ; n > 0 && len(m.units) > 0 && m.units[len(m.units)-1] > oldest; n-- {
 		m.units = m.units[:len(m.units)-1]

@@ -27,6 +27,9 @@ func engines(t *testing.T, at int64) map[string]*clocked {
 	for name, r := range map[string]*redistest.Redis{"redis": redistest.Single(t), "miniredis": redistest.Mini(t)} {
 		out[name] = clockedRedis(r, at)
 	}
+	whole := clockedRedis(redistest.Single(t), at)
+	whole.engine.(*Redis).whole = true
+	out["redis without the front of the script"] = whole
 	m := NewMemory()
 	c := &clocked{engine: m, at: at}
 	m.now = c.micros

@@ -4,7 +4,8 @@
 --       state is text: "<last µs> <offset µs>", then a line for each rule, "<name> <algorithm> <limit> <window µs> <tick µs> <numbers>", where
 --       each number but those of the rule has 16 columns.
 --       ring holds the instants that a sliding_window admitted: 11 bytes each, 7 for the instant (µs) and 4 for the running total, big-endian.
--- ARGV  1 "check" | "peek" | "refund"; "buckets" and "log" are checks that quick.lua, the front of this script, looks at first   2 now µs, or "" for the server's time   3 number of checks   4 channel that hears of refunds
+-- ARGV  1 "check" | "peek" | "refund"; "buckets" and "log" are checks that quick.lua, the front of this script, looks at first
+--       2 now µs, or "" for the server's time   3 number of checks   4 channel that hears of refunds
 --       then for each check: what to say of it there, cost, 1 when its denial denies all (0 in shadow), number of rules,
 --       then for each rule: "<name> <algorithm> <limit> <window µs> <tick µs> ", limit, window µs, burst, tick µs
 -- Reply {1 allowed | 0 denied, then for each check: 1 it fits | 0, and for each rule: remaining, µs to full, µs until it fits (-1 never)}
@@ -13,7 +14,7 @@
 -- Every product stays below 2^53: the caller chooses a rule's tick so that burst or limit times window in ticks does.
 
 -- Buckets: token_bucket and gcra are one algorithm. used is the debt in units of window ticks, drained by limit each tick; at is when it was so.
-local bucket = {}
+local bucket = {columns = 2}
 
 function bucket.open(r, old, at)
   r.used, r.at = 0, at
@@ -49,7 +50,7 @@ end
 function bucket.numbers(r) return string.format('%16.0f %16.0f', r.used, r.at) end
 
 -- Fixed windows are aligned to the epoch.
-local fixed = {}
+local fixed = {columns = 2}
 
 function fixed.open(r, old, at)
   r.start, r.count = at - at % r.window, 0
@@ -69,7 +70,7 @@ function fixed.reset(r, at) return r.count > 0 and r.start + r.window - at or 0 
 function fixed.numbers(r) return string.format('%16.0f %16.0f', r.start, r.count) end
 
 -- The sliding counter weighs the window before by the part of it that still overlaps.
-local counter = {}
+local counter = {columns = 3}
 
 local function counted(old, at, window)
   local start = at - at % window
@@ -125,7 +126,7 @@ function counter.numbers(r) return string.format('%16.0f %16.0f %16.0f', r.start
 
 -- The exact log. head is the slot of the oldest live entry, len how many are live, size how many the ring has room for; base and total
 -- are the running totals before the oldest and after the newest. Running totals are stored modulo 2^32; live ones never span as much.
-local exact = {}
+local exact = {columns = 5}
 local ENTRY, WRAP = 11, 4294967296
 
 local function entry(r, i)
@@ -214,9 +215,10 @@ function exact.reset(r, at)
   return newest and newest + r.window - at or 0
 end
 
--- Doubles the ring, up to one slot for each unit of the limit, with the live entries at its start.
-local function grow(r, need)
-  local size = max(need, min(max(16, r.size * 2), max(r.limit, need)))
+-- Makes the ring as large as need and a tenth, but no larger than the limit, with the live entries at its start. So it takes less than 16
+-- bytes for each entry, what the allocator rounds up included, and all its copies together are a few for each entry.
+local function resize(r, need)
+  local size = max(need, min(r.limit, max(16, need + ceil(need / 10))))
   local live = ''
   if r.len > 0 then
     local all = redis.call('GETRANGE', r.key, 0, -1)
@@ -230,7 +232,7 @@ end
 function exact.write(r)
   if r.rewrite then redis.call('SETRANGE', r.key, ((r.head + r.rewrite[1]) % r.size) * ENTRY, r.rewrite[2]) end
   local need = r.len + #r.added
-  if need > r.size then grow(r, need) end
+  if need > r.size or need * 4 < r.size and r.size > 64 then resize(r, need) end
   for _, a in ipairs(r.added) do
     redis.call('SETRANGE', r.key, ((r.head + r.len) % r.size) * ENTRY, pack(a[1], a[2] % WRAP))
     r.len = r.len + 1
@@ -245,16 +247,15 @@ local algorithms = {
   token_bucket = bucket, gcra = bucket, fixed_window = fixed, sliding_window_counter = counter, sliding_window = exact,
 }
 
--- The state of a key, read once in a call.
+-- The state of a key, read once in a call. What does not look like one is none.
 local function read(key)
   local s = {key = key, last = now, offset = 0, lines = {}}
-  local raw = redis.call('GET', key)
-  if raw then
-    local last, offset, rest = string.match(raw, '^ *(%d+) +(%d+)\n(.*)$')
+  local last, offset, rest = string.match(redis.call('GET', key) or '', '^ *(%d+) +(%d+)\n(.*)$')
+  if last then
     s.offset = tonumber(offset)
     s.last = now + s.offset
     if s.last < tonumber(last) then
-      s.last = tonumber(last)
+      s.last, s.rewound = tonumber(last), true
       s.offset = s.last - now
     end
     for name, algorithm, limit, window, tick, numbers in string.gmatch(rest, '(%S+) (%S+) (%d+) (%d+) (%d+) ([^\n]*)\n') do
@@ -288,7 +289,7 @@ local function parse()
         r.w = r.window / r.tick
         if r.act == exact then r.key = KEYS[k] end
         local old = c.state.lines[name]
-        if old and old.algorithm ~= algorithm then old = nil end
+        if old and (old.algorithm ~= algorithm or #old ~= r.act.columns) then old = nil end
         r.act.open(r, old, c.state.last)
         opened[id] = r
       end
@@ -360,6 +361,9 @@ elseif op == 'check' then
   if denied then
     checks = parse() -- forget the charges: nothing was written
     reply[1] = 0
+    for _, c in ipairs(checks) do -- a clock that was set back must go on from here, or a key that is full would stay so
+      if c.state.rewound then write({c}) end
+    end
   else
     write(checks)
   end

@@ -11,15 +11,18 @@ local op = ARGV[1]
 
 if op == 'buckets' then
   local raw, last, offset = redis.call('GET', KEYS[1]), now, 0
-  if raw then
-    last = max(now + string.sub(raw, 18, 33), tonumber(string.sub(raw, 1, 16)))
-    offset = last - now
-  end
   local cost, known, fit, pos = tonumber(ARGV[6]), true, true, 35
+  if raw then
+    local before = tonumber(string.sub(raw, 1, 16))
+    offset = tonumber(string.sub(raw, 18, 33))
+    known = before and offset and now + offset >= before -- else it is no state, or the clock was set back
+    if known then last = now + offset end
+  end
   local reply, debts, ats = {1, 1}, {}, {}
   for p = 9, #ARGV, 5 do
     local rule, limit, burst, tick = ARGV[p], tonumber(ARGV[p + 1]), tonumber(ARGV[p + 3]), tonumber(ARGV[p + 4])
     local w, debt, at = ARGV[p + 2] / tick, 0, last
+    if not known then break end
     if raw then
       local from = pos + #rule
       if string.sub(raw, pos, from - 1) ~= rule then
@@ -68,13 +71,13 @@ if op == 'log' then
   local raw, rule, cost = redis.call('GET', KEYS[1]), ARGV[9], tonumber(ARGV[6])
   local limit, window = tonumber(ARGV[10]), tonumber(ARGV[11])
   if raw and cost <= limit and #raw == 34 + #rule + 85 and string.sub(raw, 35, 34 + #rule) == rule then
-    local last = max(now + string.sub(raw, 18, 33), tonumber(string.sub(raw, 1, 16)))
+    local last, before = now + string.sub(raw, 18, 33), tonumber(string.sub(raw, 1, 16))
     local from, edge = 35 + #rule, last - window
     local head, len = tonumber(string.sub(raw, from, from + 15)), tonumber(string.sub(raw, from + 17, from + 32))
     local size, base = tonumber(string.sub(raw, from + 34, from + 49)), tonumber(string.sub(raw, from + 51, from + 66))
     local total = tonumber(string.sub(raw, from + 68, from + 83))
     -- The oldest eight entries; which are enough, unless more than that has left the window since the call before.
-    local chunk = len > 0 and redis.call('GETRANGE', KEYS[2], head * 11, min(head + 8, size) * 11 - 1) or ''
+    local chunk = len > 0 and last >= before and redis.call('GETRANGE', KEYS[2], head * 11, min(head + 8, size) * 11 - 1) or ''
     local count, dead, oldest, sum = min(len, floor(#chunk / 11)), 0, nil, base
     while dead < count do
       local a, b, c, d, e, f, g, h, j, k, l = string.byte(chunk, dead * 11 + 1, dead * 11 + 11)
@@ -84,7 +87,7 @@ if op == 'log' then
       dead, base = dead + 1, sum
     end
     local over = total - base + cost - limit
-    if over <= 0 and len > 0 and dead < count and len - dead < size then
+    if over <= 0 and len > 0 and dead < count and len - dead < size and (size <= 64 or (len - dead) * 4 >= size) then
       len, head = len - dead, (head + dead) % size
       total = total + cost
       local t, at = total % 4294967296, last

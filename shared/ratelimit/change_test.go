@@ -1,0 +1,155 @@
+package ratelimit
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/sluicehq/sluice/localstack/redistest"
+	"github.com/sluicehq/sluice/shared/policy"
+)
+
+func TestARaisedOrLoweredLimitKeepsWhatWasUsed(t *testing.T) {
+	t.Parallel()
+	e := onRedis(t)
+	for _, algorithm := range algorithms() {
+		for _, tc := range []struct {
+			name           string
+			limit          int64
+			want           int64 // remaining
+			next           bool  // whether one more passes
+			wantAfterReset int64
+		}{
+			{"raised", 20, 14, true, 20},
+			{"lowered a little", 8, 2, true, 8},
+			{"lowered to what was used", 6, 0, false, 6},
+			{"lowered below it", 3, 0, false, 3},
+			{"left as it was", 10, 4, true, 10},
+		} {
+			where := fmt.Sprintf("%s, %s", algorithm, tc.name)
+			before, after := newRule(algorithm, 10, minute), newRule(algorithm, tc.limit, minute)
+			require.True(t, e.allows(t, 0, newCheck(where, 6, before)), where)
+			v := e.do(t, 0, opPeek, newCheck(where, 1, after))
+			require.Equal(t, tc.want, v.rules[0].remaining, where)
+			require.Equal(t, tc.next, v.fits, where)
+			require.Equal(t, tc.want, e.do(t, 0, opPeek, newCheck(where, 1, after)).rules[0].remaining, "%s: a peek changes nothing", where)
+			require.Equal(t, tc.next, e.allows(t, 0, newCheck(where, 1, after)), where)
+			v = e.do(t, 2*minute*1000, opPeek, newCheck(where, 1, after))
+			require.Equal(t, tc.wantAfterReset, v.rules[0].remaining, "%s: and in time it is full", where)
+		}
+	}
+}
+
+func TestAChangedWindowKeepsWhatWasUsed(t *testing.T) {
+	t.Parallel()
+	e := onRedis(t)
+	for _, algorithm := range algorithms() {
+		for _, windowMS := range []int64{minute / 2, 2 * minute, hour} {
+			key := fmt.Sprintf("%s %d", algorithm, windowMS)
+			require.True(t, e.allows(t, 0, newCheck(key, 6, newRule(algorithm, 10, minute))))
+			require.EqualValues(t, 4, e.do(t, 0, opPeek, newCheck(key, 1, newRule(algorithm, 10, windowMS))).rules[0].remaining, key)
+		}
+	}
+}
+
+func TestARaisedBurstAndALoweredOneKeepWhatWasUsed(t *testing.T) {
+	t.Parallel()
+	e := onRedis(t)
+	for burst, want := range map[int64]int64{40: 34, 8: 2, 3: 0} {
+		r := newRule(policy.GCRA, 10, minute)
+		key := fmt.Sprint(burst)
+		require.True(t, e.allows(t, 0, newCheck(key, 6, r)))
+		r.Burst = burst
+		v := e.do(t, 0, opPeek, newCheck(key, 1, r))
+		require.Equal(t, want, v.rules[0].remaining, "burst %d", burst)
+		if want == 0 {
+			require.Equal(t, minute*1000/10, v.rules[0].retry, "debt beyond the new burst is forgiven: the next one drips in as ever")
+		}
+	}
+}
+
+func TestAnotherAlgorithmStartsAfreshAndNeverMisreads(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]*redistest.Redis{"redis": redistest.Single(t), "miniredis": redistest.Mini(t)} {
+		e := clockedRedis(r, start)
+		for _, from := range algorithms() {
+			for _, to := range algorithms() {
+				if from == to {
+					continue
+				}
+				where := fmt.Sprintf("%s: from %s to %s", name, from, to)
+				old, changed := newRule(from, 10, minute), newRule(to, 7, hour)
+				require.True(t, e.allows(t, 0, newCheck(where, 9, old)), where)
+				require.EqualValues(t, 7, e.do(t, 1, opPeek, newCheck(where, 1, changed)).rules[0].remaining, where)
+				require.True(t, e.allows(t, 1, newCheck(where, 5, changed)), where)
+				require.EqualValues(t, 2, e.do(t, 2, opPeek, newCheck(where, 1, changed)).rules[0].remaining, where)
+				require.EqualValues(t, 10, e.do(t, 3, opPeek, newCheck(where, 1, old)).rules[0].remaining, "%s and back", where)
+				require.True(t, e.allows(t, 3, newCheck(where, 10, old)), "%s and back", where)
+				require.False(t, e.allows(t, 4, newCheck(where, 1, old)), "%s and back", where)
+			}
+		}
+	}
+}
+
+func TestARuleAddedToAPolicyStartsFullAndTheOthersKeepTheirs(t *testing.T) {
+	t.Parallel()
+	e := onRedis(t)
+	a, b := named("a", newRule(policy.SlidingWindow, 10, minute)), named("b", newRule(policy.GCRA, 10, minute))
+	require.True(t, e.allows(t, 0, newCheck("k", 6, a)))
+	v := e.do(t, 0, opCheck, newCheck("k", 1, b, a))
+	require.EqualValues(t, 9, v.rules[0].remaining)
+	require.EqualValues(t, 3, v.rules[1].remaining, "found by its name, not its place")
+	require.EqualValues(t, 3, e.do(t, 0, opPeek, newCheck("k", 1, a)).rules[0].remaining)
+}
+
+func TestWhatIsNoStateOfOursIsNotTakenForOne(t *testing.T) {
+	t.Parallel()
+	r := redistest.Single(t)
+	e := clockedRedis(r, start)
+	for _, algorithm := range algorithms() {
+		c := newCheck(string(algorithm), 1, newRule(algorithm, 10, minute))
+		for _, junk := range []string{"", "junk", "1 2", "1 2\n", "1 2\nr " + string(algorithm) + " 10 60000000 1 \n", "1 2\nr " + string(algorithm) + " x y z 1 2 3\n"} {
+			require.NoError(t, r.Client.Set(t.Context(), stateKey(c), junk, 0).Err())
+			require.True(t, e.allows(t, 0, c), "%s, %q", algorithm, junk)
+			require.EqualValues(t, 9, e.do(t, 0, opPeek, c).rules[0].remaining, "%s, %q", algorithm, junk)
+		}
+	}
+}
+
+// Whatever the limit becomes, an exact window never holds more than the widest limit that was in force within it, and nothing that the limit of the
+// moment forbids is let in.
+func TestAnExactWindowStaysExactWhileItsLimitChanges(t *testing.T) {
+	t.Parallel()
+	e := onRedis(t)
+	run := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		run++
+		at, window := int64(0), minute*1000
+		var admitted []int64
+		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+			at += rapid.Int64Range(0, window/3).Draw(rt, "elapsed")
+			limit, cost := rapid.Int64Range(1, 30).Draw(rt, "limit"), rapid.Int64Range(1, 8).Draw(rt, "cost")
+			used := int64(0)
+			for _, unit := range admitted {
+				if unit > at-window {
+					used++
+				}
+			}
+			v := e.do(t, at, opCheck, newCheck(fmt.Sprint(run), cost, newRule(policy.SlidingWindow, limit, minute)))
+			if want := used+cost <= limit; v.fits != want {
+				rt.Fatalf("%d used, limit %d: a cost of %d fits: %v", used, limit, cost, v.fits)
+			}
+			if v.fits {
+				for range cost {
+					admitted = append(admitted, at)
+				}
+				used += cost
+			}
+			if v.rules[0].remaining != max(0, limit-used) {
+				rt.Fatalf("%d used, limit %d: remaining is %d", used, limit, v.rules[0].remaining)
+			}
+		}
+	})
+}
