@@ -4,9 +4,9 @@ locals {
   # The calls of the adapters: shared/lock/dynamolock, shared/delayqueue/outbox, shared/policy/dynamopolicy. A test reads them from the source.
   # What a transaction does is allowed by its parts.
   table_actions = {
-    locks    = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+    locks    = ["dynamodb:GetItem", "dynamodb:PutItem"]
     outbox   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-    policies = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan"]
+    policies = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Scan"]
   }
 
   table_statements = {

@@ -1,0 +1,59 @@
+package moduletest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluicehq/sluice/shared/telemetry"
+)
+
+func TestEachAlarmHasARunbookAndEachRunbookAnAlarm(t *testing.T) {
+	t.Parallel()
+	named := matches(module(t, "alarms.tf"), `(?m)^\s+runbook\s+= "([a-z0-9-]+)"$`)
+	slices.Sort(named)
+	_, runbook, found := strings.Cut(read(t, "docs", "operations.md"), "\n## Runbook\n")
+	require.True(t, found)
+	sections := matches(runbook, `(?m)^### (.+)$`)
+	slices.Sort(sections)
+	require.Equal(t, slices.Compact(named), sections)
+	for _, s := range strings.Split(runbook, "\n### ")[1:] {
+		require.Contains(t, s, "\n1. ", "a runbook says what to do")
+	}
+}
+
+func TestEachMetricIsDescribedForOperators(t *testing.T) {
+	t.Parallel()
+	text := read(t, "docs", "operations.md")
+	for _, d := range telemetry.Catalogue() {
+		require.Contains(t, text, fmt.Sprintf("| %s | `%s` | %s | %s | %s |\n", d.Function, d.Name, strings.Join(d.Dimensions, ", "), d.Unit, d.Says))
+	}
+	require.Equal(t, len(telemetry.Catalogue()), strings.Count(text, " | Count | ")+strings.Count(text, " | Milliseconds | ")+strings.Count(text, " | Bytes | "))
+}
+
+func TestEveryLinkOfTheOperatorsPagesLeadsSomewhere(t *testing.T) {
+	t.Parallel()
+	for _, page := range []string{"operations.md", "cost.md"} {
+		text := read(t, "docs", page)
+		var anchors []string
+		for _, heading := range matches(text, `(?m)^##+ (.+)$`) {
+			anchors = append(anchors, strings.ReplaceAll(strings.ToLower(heading), " ", "-"))
+		}
+		for _, target := range matches(text, `\]\(([^)]+)\)`) {
+			if anchor, ok := strings.CutPrefix(target, "#"); ok {
+				require.Contains(t, anchors, anchor, page)
+				continue
+			}
+			if strings.HasPrefix(target, "https://") {
+				continue
+			}
+			_, err := os.Stat(filepath.Join(root, "docs", target))
+			require.NoError(t, err, "%s links to %s", page, target)
+		}
+	}
+}
