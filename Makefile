@@ -72,6 +72,14 @@ package: ## Build the functions' zips into dist/ (arm64, and amd64 beside them),
 module-check: ## Check the Terraform module, its examples and the LocalStack configuration; no account is needed
 	@tools/check-module.sh
 
+.PHONY: localstack-up localstack-deploy localstack-down
+localstack-up: ## Start LocalStack and a Valkey (needs Docker and a LocalStack token; `make up` needs neither)
+	@tools/localstack.sh up
+localstack-deploy: ## Apply the Terraform module to that LocalStack
+	@tools/localstack.sh deploy
+localstack-down: ## Stop it and forget what was in it
+	@tools/localstack.sh down
+
 .PHONY: module-lint
 module-lint: $(BIN)/tflint $(BIN)/trivy ## Lint the Terraform module with tflint and trivy
 	@tools/lint-module.sh

@@ -45,6 +45,9 @@ done
 "$tool" fmt -check -diff -recursive "$work/terraform" || { echo "not formatted: $tool fmt -recursive terraform" >&2; exit 1; }
 "$tool" fmt -check -diff "$work/localstack/compose" || { echo "not formatted: $tool fmt localstack/compose" >&2; exit 1; }
 
+# The compose file, by the compose specification.
+(cd tools/compose && go run . ../../localstack/compose/compose.yaml)
+
 # check FOLDER [ARGUMENT…]: init, validate, test; quiet unless something fails.
 check() {
   local folder=$1 log

@@ -1,0 +1,66 @@
+// compose reads a compose file as Docker would, by the compose specification, and holds it against what we promise of it: every port is on loopback
+// only. No Docker is needed.
+//
+//	go run . ../../localstack/compose/compose.yaml
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/compose-spec/compose-go/v2/cli"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: compose FILE")
+		os.Exit(2)
+	}
+	if err := check(context.Background(), os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "compose:", err)
+		os.Exit(1)
+	}
+}
+
+func check(ctx context.Context, file string) error {
+	if _, err := load(ctx, file); err == nil {
+		return errors.New("without a token it must say what is missing")
+	}
+	services, err := load(ctx, file, "LOCALSTACK_AUTH_TOKEN=ls-example")
+	if err != nil {
+		return err
+	}
+	for name, addresses := range services {
+		for _, address := range addresses {
+			if address != "127.0.0.1" {
+				return fmt.Errorf("a port of %s is open on %q: it must be on 127.0.0.1", name, address)
+			}
+		}
+	}
+	return nil
+}
+
+// load returns the addresses of each service's ports.
+func load(ctx context.Context, file string, env ...string) (map[string][]string, error) {
+	options, err := cli.NewProjectOptions([]string{file}, cli.WithEnv(env), cli.WithInterpolation(true), cli.WithResolvedPaths(true))
+	if err != nil {
+		return nil, fmt.Errorf("error reading %s: %w", file, err)
+	}
+	project, err := options.LoadProject(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	out := make(map[string][]string)
+	for name, service := range project.Services {
+		out[name] = []string{}
+		for _, port := range service.Ports {
+			out[name] = append(out[name], port.HostIP)
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("there is no service")
+	}
+	return out, nil
+}
