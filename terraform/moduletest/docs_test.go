@@ -36,9 +36,26 @@ func TestEachMetricIsDescribedForOperators(t *testing.T) {
 	require.Equal(t, len(telemetry.Catalogue()), strings.Count(text, " | Count | ")+strings.Count(text, " | Milliseconds | ")+strings.Count(text, " | Bytes | "))
 }
 
+func TestTheReferenceNamesEveryVariableAndEveryOutput(t *testing.T) {
+	t.Parallel()
+	reference := read(t, "docs", "deploy.md")
+	var declared []string
+	for _, file := range []string{"variables.tf", "variables_stores.tf", "variables_operations.tf"} {
+		declared = append(declared, matches(module(t, file), `(?m)^variable "(\w+)" {$`)...)
+	}
+	variables, rest, found := strings.Cut(reference, "\n## Outputs\n")
+	require.True(t, found)
+	require.Equal(t, declared, matches(variables, "(?m)^\\| `(\\w+)` \\| `"))
+	outputs, told, found := strings.Cut(rest, "\n## What the functions are told\n")
+	require.True(t, found)
+	require.Equal(t, matches(module(t, "outputs.tf"), `(?m)^output "(\w+)" {$`), matches(outputs, "(?m)^\\| `(\\w+)` \\|"))
+	set := matches(module(t, "functions.tf"), `(?m)\b(SLUICE_[A-Z0-9_]+)\s+=`)
+	require.ElementsMatch(t, set, matches(told, "`(SLUICE_[A-Z0-9_]+)`"))
+}
+
 func TestEveryLinkOfTheOperatorsPagesLeadsSomewhere(t *testing.T) {
 	t.Parallel()
-	for _, page := range []string{"operations.md", "cost.md"} {
+	for _, page := range []string{"operations.md", "cost.md", "deploy.md"} {
 		text := read(t, "docs", page)
 		var anchors []string
 		for _, heading := range matches(text, `(?m)^##+ (.+)$`) {
@@ -49,6 +66,7 @@ func TestEveryLinkOfTheOperatorsPagesLeadsSomewhere(t *testing.T) {
 				require.Contains(t, anchors, anchor, page)
 				continue
 			}
+			target, _, _ = strings.Cut(target, "#")
 			if strings.HasPrefix(target, "https://") {
 				continue
 			}
