@@ -8,9 +8,12 @@ import (
 	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/sluicehq/sluice/shared/awsenv"
 	"github.com/sluicehq/sluice/shared/httpapi"
 	"github.com/sluicehq/sluice/shared/lock"
+	"github.com/sluicehq/sluice/shared/lock/dynamolock"
 	"github.com/sluicehq/sluice/shared/redisconn"
 	"github.com/sluicehq/sluice/shared/redisconn/elasticacheauth"
 	"github.com/sluicehq/sluice/shared/telemetry"
@@ -25,16 +28,53 @@ func main() {
 }
 
 func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
-	cfg, err := elasticacheauth.FromEnv(getenv)
-	if err != nil {
-		return err
-	}
-	conn, err := redisconn.Open(cfg)
+	b, err := open(getenv)
 	if err != nil {
 		return err
 	}
 	log, metrics := telemetry.FromEnv(getenv, out, "lock")
-	api := newAPI(backends{redis: lock.NewRedis(conn)}, log, metrics)
-	lambda.StartWithOptions(httpapi.Lambda(api), lambda.WithContext(ctx))
+	lambda.StartWithOptions(httpapi.Lambda(newAPI(b, log, metrics)), lambda.WithContext(ctx))
 	return nil
+}
+
+// open makes the backends that the environment names.
+func open(getenv func(string) string) (backends, error) {
+	cfg, err := elasticacheauth.FromEnv(getenv)
+	if err != nil {
+		return backends{}, err
+	}
+	conn, err := redisconn.Open(cfg)
+	if err != nil {
+		return backends{}, err
+	}
+	b := backends{redis: lock.NewRedis(conn)}
+	nodes, err := elasticacheauth.LockNodesFromEnv(getenv)
+	if err != nil {
+		return backends{}, err
+	}
+	if len(nodes) > 0 {
+		if b.quorum, err = openQuorum(nodes); err != nil {
+			return backends{}, err
+		}
+	}
+	if table := getenv("SLUICE_LOCK_TABLE"); table != "" {
+		aws, err := awsenv.Config(getenv)
+		if err != nil {
+			return backends{}, err
+		}
+		b.strong = dynamolock.New(dynamodb.NewFromConfig(aws), table)
+	}
+	return b, nil
+}
+
+func openQuorum(nodes []redisconn.Config) (*lock.Quorum, error) {
+	conns := make([]*redisconn.Conn, len(nodes))
+	for i, cfg := range nodes {
+		cfg.CallTimeout = lock.NodeTimeout
+		var err error
+		if conns[i], err = redisconn.Open(cfg); err != nil {
+			return nil, fmt.Errorf("lock node %d: %w", i+1, err)
+		}
+	}
+	return lock.NewQuorum(conns)
 }

@@ -42,7 +42,7 @@ func TestTheReadmesCurlLinesWork(t *testing.T) {
 
 func TestTheQuickstartsProgramRuns(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("../../.cache", "quickstart-") // within the module, so that it imports the client as it is here
+	dir, err := os.MkdirTemp("../../.cache", "quickstart-") //nolint:usetesting // within the module, so that it imports the client as it is here
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	file := filepath.Join(dir, "main.go")

@@ -176,9 +176,9 @@ func wholeTokens(t *testing.T, l Backend) {
 	require.NoError(t, err)
 	for _, other := range []string{long[:len(long)-1], long + "0", strings.ToUpper(long)} {
 		_, err = l.Acquire(ctx, Request(t, lock.Request{Name: name, Token: other}))
-		Refusal(t, err, fault.LockHeld)
+		_ = Refusal(t, err, fault.LockHeld)
 		_, err = l.Release(ctx, lock.Lock, name, other)
-		Refusal(t, err, fault.LockNotHeld)
+		_ = Refusal(t, err, fault.LockNotHeld)
 	}
 }
 
@@ -231,7 +231,7 @@ func readersShare(t *testing.T, l Backend) {
 	require.NoError(t, err)
 	require.Greater(t, writer.Fence, last)
 	_, err = l.Acquire(ctx, Request(t, lock.Request{Name: name, Mode: lock.Shared}))
-	Refusal(t, err, fault.LockHeld)
+	_ = Refusal(t, err, fault.LockHeld)
 }
 
 func oneMode(t *testing.T, l Backend) {
@@ -242,7 +242,7 @@ func oneMode(t *testing.T, l Backend) {
 		require.NoError(t, err)
 		q.Mode, q.Wait = other, 100*time.Millisecond
 		_, err = l.Acquire(ctx, q)
-		Refusal(t, err, fault.LockHeld)
+		_ = Refusal(t, err, fault.LockHeld)
 		renewed, err := l.Renew(ctx, lock.Lock, q.Name, q.Token, time.Minute)
 		require.NoError(t, err, "what it holds stays")
 		require.Equal(t, first.Fence, renewed.Fence)
@@ -253,9 +253,9 @@ func waitForRelease(t *testing.T, l Backend) {
 	ctx, name := t.Context(), redistest.Name("lock")
 	ann, err := l.Acquire(ctx, Request(t, lock.Request{Name: name, TTL: time.Minute}))
 	require.NoError(t, err)
-	got := make(chan lock.Lease, 1)
+	got, q := make(chan lock.Lease, 1), Request(t, lock.Request{Name: name, Wait: lock.MaxWait})
 	go func() {
-		lease, err := l.Acquire(ctx, Request(t, lock.Request{Name: name, Wait: lock.MaxWait}))
+		lease, err := l.Acquire(ctx, q)
 		if err == nil {
 			got <- lease
 		}
@@ -284,7 +284,7 @@ func waitEnds(t *testing.T, l Backend) {
 	_, err := l.Acquire(t.Context(), Request(t, lock.Request{Name: name, TTL: time.Minute}))
 	require.NoError(t, err)
 	_, err = l.Acquire(t.Context(), Request(t, lock.Request{Name: name, Wait: 50 * time.Millisecond}))
-	Refusal(t, err, fault.LockHeld)
+	_ = Refusal(t, err, fault.LockHeld)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

@@ -27,6 +27,9 @@ var ErrMissing = errors.New("redis-server is not on the PATH; type: sudo apt-get
 // startLimit bounds the start of one server. It is long because a machine may be busy.
 const startLimit = 20 * time.Second
 
+// startTries bounds how often a server is started on another port because somebody else took the one that was free.
+const startTries = 5
+
 // Options describe one server.
 type Options struct {
 	// Durable appends every write to a file and syncs it before the answer, so that Kill loses nothing that was acknowledged.
@@ -62,16 +65,22 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("error making redis' directory: %w", err)
 	}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{options: options, port: port, dir: dir}
-	if err := s.Restart(ctx); err != nil {
+	for try := 1; ; try++ {
+		port, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		s := &Server{options: options, port: port, dir: dir}
+		err = s.Restart(ctx)
+		switch {
+		case err == nil:
+			return s, nil
+		case try < startTries && strings.Contains(err.Error(), "Address already in use"): // somebody took the port, or a cluster node's second one
+			continue
+		}
 		_ = os.RemoveAll(dir)
 		return nil, err
 	}
-	return s, nil
 }
 
 // freePort is below 50 000, since a cluster node also listens on its port plus 10 000.

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicehq/sluice/localstack/gateway"
 	"github.com/sluicehq/sluice/localstack/lambdaproc"
 	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
+	"github.com/sluicehq/sluice/shared/lock/dynamolock"
 	"github.com/sluicehq/sluice/shared/policy/dynamopolicy"
 )
 
@@ -26,6 +27,7 @@ const (
 
 	policyTable = "sluice-policies"
 	outboxTable = "sluice-outbox"
+	lockTable   = "sluice-locks"
 
 	// concurrency is how many invocations a process takes at once. A waiting lock is an invocation for up to 20 s; Lambda would start more
 	// instances, and here waiters must not keep a release out either.
@@ -63,7 +65,7 @@ func (s *Stack) createQueues(ctx context.Context) error {
 
 func (s *Stack) createTables(ctx context.Context, c *cloud.Cloud) error {
 	client := dynamodb.NewFromConfig(c.Config())
-	for _, table := range []*dynamodb.CreateTableInput{dynamopolicy.TableInput(policyTable), outbox.TableInput(outboxTable)} {
+	for _, table := range []*dynamodb.CreateTableInput{dynamopolicy.TableInput(policyTable), outbox.TableInput(outboxTable), dynamolock.TableInput(lockTable)} {
 		if _, err := client.CreateTable(ctx, table); err != nil {
 			return fmt.Errorf("error creating the table %q: %w", aws.ToString(table.TableName), err)
 		}
@@ -78,7 +80,7 @@ func (s *Stack) startFunctions(ctx context.Context, c *cloud.Cloud, binaries str
 	}
 	env := append(cloud.Env(s.AWSEndpoint),
 		"SLUICE_REDIS_URL="+s.RedisURL, "SLUICE_QUEUES="+string(queues),
-		"SLUICE_POLICY_TABLE="+policyTable, "SLUICE_OUTBOX_TABLE="+outboxTable)
+		"SLUICE_POLICY_TABLE="+policyTable, "SLUICE_OUTBOX_TABLE="+outboxTable, "SLUICE_LOCK_TABLE="+lockTable)
 	if len(lockNodes) > 0 {
 		env = append(env, "SLUICE_LOCK_NODES="+strings.Join(lockNodes, ","))
 	}

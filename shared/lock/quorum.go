@@ -26,8 +26,9 @@ type Quorum struct {
 const NodeTimeout = 200 * time.Millisecond
 
 const (
-	// ahead is added to this process' clock for the least fence that the nodes are asked for: more than theirs are ahead of it, as a rule.
-	ahead = 10 * time.Millisecond
+	// ahead is added to this process' clock for the least fence that the nodes are asked for, so that they all give out that one: it is more than
+	// a call may take and than their clocks are ahead of ours, as a rule.
+	ahead = time.Second
 	// retryFirst and retryMost bound the pauses of a waiter.
 	retryFirst = 20 * time.Millisecond
 	retryMost  = 200 * time.Millisecond
@@ -78,8 +79,7 @@ func (m *Quorum) Acquire(ctx context.Context, q Request) (Lease, error) {
 func (m *Quorum) once(ctx context.Context, q Request) (Lease, error) {
 	started, call := time.Now(), rand.Text()
 	least := fmt.Sprintf("%016d", started.Add(ahead).UnixMicro())
-	answers := ask(ctx, m, func(ctx context.Context, n *Redis) (attempt, error) { return n.tryFrom(ctx, q, call, false, least) },
-		func(a attempt) bool { return a.lease != nil })
+	answers := gather(ctx, m, func(ctx context.Context, n *Redis) (attempt, error) { return n.tryFrom(ctx, q, call, false, least) }, m.decided)
 	lease, fences, err := m.granted(q, answers)
 	if err == nil {
 		lease.Fence, err = m.agree(ctx, q.Kind, q.Name, q.Token, fences)
@@ -96,12 +96,18 @@ func (m *Quorum) once(ctx context.Context, q Request) (Lease, error) {
 	return lease, nil
 }
 
+// decided is when a majority granted it, all of them anew or a majority of them again, or when no majority can any more.
+func (m *Quorum) decided(answers []answer[attempt], left int) bool {
+	yes := count(answers, func(a attempt) bool { return a.lease != nil })
+	again := count(answers, func(a attempt) bool { return a.lease != nil && a.lease.Reacquired })
+	return yes >= m.majority() && (again == 0 || again >= m.majority()) || yes+left < m.majority()
+}
+
 // granted makes one lease of a majority's, and returns the fences that its nodes gave.
 func (m *Quorum) granted(q Request, answers []answer[attempt]) (Lease, []int64, error) {
 	lease := Lease{Name: q.Name, Token: q.Token, Mode: q.Mode, TTL: q.TTL, InUse: 1}
 	var refusal *attempt
-	var fences []int64
-	again := 0
+	var fences, before []int64 // all, and those of nodes that the token held already
 	for _, a := range answers {
 		switch {
 		case a.err != nil:
@@ -111,14 +117,16 @@ func (m *Quorum) granted(q Request, answers []answer[attempt]) (Lease, []int64, 
 			fences = append(fences, a.value.lease.Fence)
 			lease.AcquiredAt = max(lease.AcquiredAt, a.value.lease.AcquiredAt)
 			if a.value.lease.Reacquired {
-				again++
+				before = append(before, a.value.lease.Fence)
 			}
 		}
 	}
 	if len(fences) < m.majority() {
 		return Lease{}, nil, m.refused(len(fences), refusal, answers)
 	}
-	lease.Reacquired = again >= m.majority()
+	if len(before) >= m.majority() { // its fence stays, whatever a node says that had lost it
+		lease.Reacquired, fences = true, before
+	}
 	return lease, fences, nil
 }
 

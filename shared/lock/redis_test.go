@@ -157,9 +157,9 @@ func TestTokensAreComparedWhole(t *testing.T) {
 		require.NoError(t, err)
 		for _, other := range []string{long[:len(long)-1], long + "0", strings.ToUpper(long)} {
 			_, err = l.Acquire(ctx, request(t, lock.Request{Name: name, Token: other}))
-			refusal(t, err, fault.LockHeld)
+			_ = refusal(t, err, fault.LockHeld)
 			_, err = l.Release(ctx, lock.Lock, name, other)
-			refusal(t, err, fault.LockNotHeld)
+			_ = refusal(t, err, fault.LockNotHeld)
 		}
 	})
 }
@@ -228,7 +228,7 @@ func TestReadersShareAndAWriterDoesNot(t *testing.T) {
 		require.NoError(t, err)
 		require.Greater(t, writer.Fence, last)
 		_, err = l.Acquire(ctx, request(t, lock.Request{Name: name, Mode: lock.Shared}))
-		refusal(t, err, fault.LockHeld)
+		_ = refusal(t, err, fault.LockHeld)
 	})
 }
 
@@ -247,7 +247,7 @@ func TestASemaphoreHasAsManyHoldersAsPermits(t *testing.T) {
 			}
 		}
 		_, err := l.Acquire(ctx, request(t, q))
-		refusal(t, err, fault.LockHeld)
+		_ = refusal(t, err, fault.LockHeld)
 		_, err = l.Release(ctx, lock.Semaphore, name, first.Token)
 		require.NoError(t, err)
 		lease, err := l.Acquire(ctx, request(t, q))
@@ -282,7 +282,7 @@ func TestAReleaseWakesTheWaitersInTheOrderOfTheirArrival(t *testing.T) {
 			}, prompt, time.Millisecond)
 		}
 		_, err = l.Acquire(ctx, request(t, lock.Request{Name: name}))
-		refusal(t, err, fault.LockHeld)
+		_ = refusal(t, err, fault.LockHeld)
 		_, err = l.Release(ctx, lock.Lock, name, holder.Token)
 		require.NoError(t, err)
 		wait.Wait()
@@ -317,7 +317,7 @@ func TestAWaitThatEndsLeavesNothingBehind(t *testing.T) {
 		require.NoError(t, err)
 
 		_, err = l.Acquire(t.Context(), request(t, lock.Request{Name: name, Wait: 50 * time.Millisecond}))
-		refusal(t, err, fault.LockHeld)
+		_ = refusal(t, err, fault.LockHeld)
 
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
@@ -371,7 +371,7 @@ func TestEveryKeyHasATTL(t *testing.T) {
 		require.NoError(t, err)
 		q.Token, q.Wait, q.Mode = "", 20*time.Millisecond, lock.Exclusive
 		_, err = l.Acquire(ctx, request(t, q))
-		refusal(t, err, fault.LockHeld)
+		_ = refusal(t, err, fault.LockHeld)
 	}
 	found, err := r.Client.Keys(ctx, "*").Result()
 	require.NoError(t, err)

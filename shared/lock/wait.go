@@ -12,7 +12,7 @@ import (
 const (
 	heartbeat    = 2 * time.Second
 	pollFloor    = 400 * time.Millisecond
-	cleanupLimit = 250 * time.Millisecond
+	cleanupLimit = 150 * time.Millisecond
 	// afterExpiry is added to a holder's remaining lease, so that a waiter asks when it has surely ended.
 	afterExpiry = 500 * time.Microsecond
 )
