@@ -192,13 +192,23 @@ func TestTheUserThatTheModuleMakesMayDoWhatTheFunctionsDoAndNothingDangerous(t *
 	}
 }
 
+// rare are the metrics that are not waited for: the first take a failure of SQS or long; the others are the dispatcher's gauges, which it does not emit
+// (see awaited in terraform/moduletest).
+func rare() []string {
+	return []string{
+		"returned", "died", "reclaimed", "ack_timeouts", "pruned",
+		"depth", "oldest_due", "dead", "outbox",
+		"used_memory", "maxmemory", "connected_clients", "blocked_clients", "evicted_keys", "instantaneous_ops_per_sec",
+	}
+}
+
 func TestEveryLineIsALogLineOrAMetricOfTheCatalogueAndNoneRepeatsWhatCallersSend(t *testing.T) {
 	used.Do(func() { use(t); received(t, 1) })
 	outage(t)
 	received(t, 1)
 	var expected []string
 	for _, d := range telemetry.Catalogue() {
-		if !slices.Contains([]string{"returned", "died", "reclaimed", "ack_timeouts", "pruned", "depth", "oldest_due", "dead", "outbox", "used_memory", "maxmemory", "connected_clients", "blocked_clients", "evicted_keys", "instantaneous_ops_per_sec"}, d.Name) { // which take a failure of SQS, or long
+		if !slices.Contains(rare(), d.Name) {
 			expected = append(expected, d.Function+"/"+d.Name)
 		}
 	}
