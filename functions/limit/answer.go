@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,8 +17,18 @@ import (
 // quotaExceeded is the problem type that draft-ietf-httpapi-ratelimit-headers-10 registers.
 const quotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 
-// degradedLimiter is the value of Sluice-Degraded while decisions are made without Redis.
-const degradedLimiter = "limiter-local"
+// What Sluice-Degraded says: decisions are made without Redis; policies are the last known ones, since their store is away or slow.
+const (
+	limiterLocal   = "limiter-local"
+	policiesCached = "policies-cached"
+)
+
+func degrade(w http.ResponseWriter, what string) {
+	if before := w.Header().Get("Sluice-Degraded"); before != "" {
+		what = before + ", " + what
+	}
+	httpapi.Degraded(w, what)
+}
 
 // answer writes a decision: 200, or 429 as a problem with the decision's own fields beside it.
 func answer(w http.ResponseWriter, d *ratelimit.Decision) error {
@@ -34,13 +45,12 @@ func show(w http.ResponseWriter, d *ratelimit.Decision) error {
 	return httpapi.Write(w, http.StatusOK, d)
 }
 
-// answerAll writes the decisions of a batch. The headers are those of the one that denies for the longest, else of the one with the
-// least remaining.
+// answerAll writes the decisions of a batch, with the headers of the tightest.
 func answerAll(w http.ResponseWriter, decisions []ratelimit.Decision, allowed bool) error {
 	worst := &decisions[0]
 	for i := range decisions {
-		if d := &decisions[i]; worst.Allowed == d.Allowed && (longer(d, worst) || d.Remaining < worst.Remaining) || worst.Allowed && !d.Allowed {
-			worst = d
+		if tighter(&decisions[i], worst) {
+			worst = &decisions[i]
 		}
 	}
 	setHeaders(w, worst)
@@ -51,11 +61,22 @@ func answerAll(w http.ResponseWriter, decisions []ratelimit.Decision, allowed bo
 	return exceeded(worst, body)
 }
 
-func longer(a, b *ratelimit.Decision) bool {
-	if a.RetryAfterMS == nil || b.RetryAfterMS == nil {
-		return a.RetryAfterMS == nil && b.RetryAfterMS != nil
+// tighter orders decisions: a denial before what is allowed, then the longest wait, then the least remaining.
+func tighter(a, b *ratelimit.Decision) bool {
+	if a.Allowed != b.Allowed {
+		return b.Allowed
 	}
-	return *a.RetryAfterMS > *b.RetryAfterMS
+	if wa, wb := wait(a), wait(b); wa != wb {
+		return wa > wb
+	}
+	return a.Remaining < b.Remaining
+}
+
+func wait(d *ratelimit.Decision) int64 {
+	if d.RetryAfterMS == nil {
+		return math.MaxInt64
+	}
+	return *d.RetryAfterMS
 }
 
 // exceeded is the 429 for d, with body's fields in the problem document.
@@ -66,7 +87,7 @@ func exceeded(d *ratelimit.Decision, body any) error {
 	}
 	detail := fmt.Sprintf("the policy %q denies this key", d.Policy)
 	if d.Violated != "" {
-		extra["violated-policies"] = []string{d.Violated}
+		extra["violated-policies"] = []ratelimit.RuleName{d.Violated}
 		detail = fmt.Sprintf("the rule %q of the policy %q denies this key", d.Violated, d.Policy)
 	}
 	extra["type"] = quotaExceeded
@@ -94,7 +115,7 @@ func fields(body any) (map[string]any, error) {
 // full again, or on a denial until the retry.
 func setHeaders(w http.ResponseWriter, d *ratelimit.Decision) {
 	if d.Degraded {
-		httpapi.Degraded(w, degradedLimiter)
+		degrade(w, limiterLocal)
 	}
 	tightest := d.Tightest()
 	if tightest == nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 
@@ -59,7 +58,7 @@ func (c charge) validate(f *fault.Fields, prefix string) int64 {
 }
 
 // ask reads the body of a check or refund for the policy in the path.
-func (a *api) ask(r *http.Request) (ratelimit.Check, error) {
+func (a *api) ask(w http.ResponseWriter, r *http.Request) (ratelimit.Check, error) {
 	var body charge
 	if err := httpapi.Decode(r, &body); err != nil {
 		return ratelimit.Check{}, err
@@ -70,11 +69,11 @@ func (a *api) ask(r *http.Request) (ratelimit.Check, error) {
 	if err := f.Err(); err != nil {
 		return ratelimit.Check{}, err
 	}
-	return a.resolve(r.Context(), r.PathValue("policy"), body.Key, cost)
+	return a.find(w, r, r.PathValue("policy"), body.Key, cost)
 }
 
 // askByQuery is the same for the calls that name the key in the query.
-func (a *api) askByQuery(r *http.Request) (ratelimit.Check, error) {
+func (a *api) askByQuery(w http.ResponseWriter, r *http.Request) (ratelimit.Check, error) {
 	query, err := httpapi.Query(r, "key")
 	if err != nil {
 		return ratelimit.Check{}, err
@@ -85,24 +84,32 @@ func (a *api) askByQuery(r *http.Request) (ratelimit.Check, error) {
 	if err := f.Err(); err != nil {
 		return ratelimit.Check{}, err
 	}
-	return a.resolve(r.Context(), r.PathValue("policy"), query.Get("key"), 1)
+	return a.find(w, r, r.PathValue("policy"), query.Get("key"), 1)
 }
 
-// resolve finds what the policy holds for the key.
-func (a *api) resolve(ctx context.Context, name, key string, cost int64) (ratelimit.Check, error) {
-	p, err := a.cache.Get(ctx, name)
+// find resolves a check, and says in the answer when the policy may be out of date.
+func (a *api) find(w http.ResponseWriter, r *http.Request, name, key string, cost int64) (ratelimit.Check, error) {
+	p, err := a.cache.Get(r.Context(), name)
 	if err != nil {
 		return ratelimit.Check{}, err
 	}
+	if p.Stale && w.Header().Get("Sluice-Degraded") == "" {
+		degrade(w, policiesCached)
+	}
+	return resolve(p.Policy, key, cost), nil
+}
+
+// resolve applies a policy to a key.
+func resolve(p policy.Policy, key string, cost int64) ratelimit.Check {
 	mode, rules := p.Match(key)
 	return ratelimit.Check{
-		Policy: name, Key: key, Cost: cost, Mode: mode, Rules: rules,
+		Policy: p.Name, Key: key, Cost: cost, Mode: mode, Rules: rules,
 		OnUnavailable: p.OnUnavailable, LocalShare: p.LocalShare, NoDenyCache: p.NoDenyCache,
-	}, nil
+	}
 }
 
 func (a *api) check(w http.ResponseWriter, r *http.Request) error {
-	c, err := a.ask(r)
+	c, err := a.ask(w, r)
 	if err != nil {
 		return err
 	}
@@ -127,7 +134,7 @@ func (a *api) checkAll(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.Decode(r, &body); err != nil {
 		return err
 	}
-	checks, err := a.resolveAll(r.Context(), body)
+	checks, err := a.resolveAll(w, r, body)
 	if err != nil {
 		return err
 	}
@@ -140,7 +147,7 @@ func (a *api) checkAll(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *api) refund(w http.ResponseWriter, r *http.Request) error {
-	c, err := a.ask(r)
+	c, err := a.ask(w, r)
 	if err != nil {
 		return err
 	}
@@ -152,7 +159,7 @@ func (a *api) refund(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *api) peek(w http.ResponseWriter, r *http.Request) error {
-	c, err := a.askByQuery(r)
+	c, err := a.askByQuery(w, r)
 	if err != nil {
 		return err
 	}
@@ -164,7 +171,7 @@ func (a *api) peek(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *api) reset(w http.ResponseWriter, r *http.Request) error {
-	c, err := a.askByQuery(r)
+	c, err := a.askByQuery(w, r)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 
 // authorizerConfig says which policy and which key hold for a request. Stage variables named like the fields ("sluice_policy", "sluice_key") and,
 // before them, "sluice_policy_<route>" and "sluice_key_<route>" replace it; in a route's key each character that is no letter or digit
-// counts as "_". Values are text with selections in it, such as "$request.header.x-api-key".
+// counts as "_". A value is one selection, such as "$request.header.x-api-key", or else is taken as it is.
 type authorizerConfig struct{ Policy, Key string }
 
 // lambda answers both kinds of event: an authorizer's and an HTTP request.
@@ -47,18 +47,22 @@ func (a *api) lambda(handler http.Handler) func(context.Context, json.RawMessage
 	}
 }
 
-// authorize decides with a simple response, and puts the decision into its context. A request without a key is denied; one whose policy
-// does not exist, or that cannot be decided at all, is let through and says so: a limiter's mistake must not close the API.
+// authorize decides with a simple response, and puts the decision into its context. A request without a key is denied. One whose configured
+// policy does not exist, or that cannot be decided at all, is let through and says so: a limiter's mistake must not close the API. But where
+// the request itself names the policy, an unknown name is denied: nobody gets out of a limit by a name that is none.
 func (a *api) authorize(ctx context.Context, e events.APIGatewayV2CustomAuthorizerV2Request) events.APIGatewayV2CustomAuthorizerSimpleResponse {
 	cfg := a.authorizer.forRequest(e)
 	name, key := expand(cfg.Policy, e), expand(cfg.Key, e)
 	if key == "" || len(key) > policy.MaxKey {
 		return simple(false, map[string]any{"policy": name, "reason": "no_key"})
 	}
-	c, err := a.resolve(ctx, name, key, 1)
+	p, err := a.named(ctx, name)
+	if fault.CodeOf(err) == fault.PolicyNotFound && strings.HasPrefix(cfg.Policy, "$request.") {
+		return simple(false, map[string]any{"policy": name, "reason": string(fault.PolicyNotFound)})
+	}
 	if err == nil {
 		var decisions []ratelimit.Decision
-		if decisions, _, err = a.limiter.Check(ctx, []ratelimit.Check{c}); err == nil {
+		if decisions, _, err = a.limiter.Check(ctx, []ratelimit.Check{resolve(p.Policy, key, 1)}); err == nil {
 			a.count(decisions)
 			return simple(decisions[0].Allowed, decisionContext(decisions[0]))
 		}
@@ -71,6 +75,14 @@ func (a *api) authorize(ctx context.Context, e events.APIGatewayV2CustomAuthoriz
 	return simple(true, map[string]any{"policy": name, "reason": reason})
 }
 
+// named finds a policy; a name that none can have is not asked for.
+func (a *api) named(ctx context.Context, name string) (policy.Known, error) {
+	if !fault.ValidName(name) {
+		return policy.Known{}, fault.New(fault.PolicyNotFound, "%q is no name of a policy", name)
+	}
+	return a.cache.Get(ctx, name)
+}
+
 func simple(authorized bool, about map[string]any) events.APIGatewayV2CustomAuthorizerSimpleResponse {
 	return events.APIGatewayV2CustomAuthorizerSimpleResponse{IsAuthorized: authorized, Context: about}
 }
@@ -79,7 +91,7 @@ func simple(authorized bool, about map[string]any) events.APIGatewayV2CustomAuth
 func decisionContext(d ratelimit.Decision) map[string]any {
 	about := map[string]any{
 		"policy": d.Policy, "allowed": strconv.FormatBool(d.Allowed), "remaining": strconv.FormatInt(d.Remaining, 10),
-		"limit": strconv.FormatInt(d.Limit, 10), "reset_after_ms": strconv.FormatInt(d.ResetAfterMS, 10), "violated": d.Violated,
+		"limit": strconv.FormatInt(d.Limit, 10), "reset_after_ms": strconv.FormatInt(d.ResetAfterMS, 10), "violated": string(d.Violated),
 		"degraded": strconv.FormatBool(d.Degraded),
 	}
 	if d.RetryAfterMS != nil {

@@ -1,15 +1,15 @@
 package main
 
 import (
-	"context"
 	"fmt"
+	"net/http"
 
 	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/ratelimit"
 )
 
 // resolveAll validates every check before it looks up the first policy.
-func (a *api) resolveAll(ctx context.Context, body batch) ([]ratelimit.Check, error) {
+func (a *api) resolveAll(w http.ResponseWriter, r *http.Request, body batch) ([]ratelimit.Check, error) {
 	var f fault.Fields
 	if len(body.Checks) < 1 || len(body.Checks) > maxChecks {
 		f.Add("checks", "must be 1 to %d", maxChecks)
@@ -27,7 +27,7 @@ func (a *api) resolveAll(ctx context.Context, body batch) ([]ratelimit.Check, er
 	checks := make([]ratelimit.Check, len(body.Checks))
 	for i, c := range body.Checks {
 		var err error
-		if checks[i], err = a.resolve(ctx, c.Policy, c.Key, costs[i]); err != nil {
+		if checks[i], err = a.find(w, r, c.Policy, c.Key, costs[i]); err != nil {
 			return nil, err
 		}
 	}

@@ -54,8 +54,15 @@ type Cache struct {
 	entries map[string]entry
 }
 
+// Known is a policy as an instance knows it.
+type Known struct {
+	Stored
+	// Stale says that the store is away or slow, and that this is the last version that was read.
+	Stale bool
+}
+
 type entry struct {
-	policy Stored
+	policy Known
 	absent error // policy_not_found, or nil
 	asked  time.Time
 	until  time.Time // believed so long; the zero time when forgotten
@@ -71,7 +78,7 @@ func NewCache(store Getter, cfg CacheConfig) *Cache {
 
 // Get returns a policy that was in the store at most MaxAge ago or, while the store is away or slow, the last one that was known.
 // Errors: policy_not_found; store_unavailable when the store is away and the policy was never seen; ctx's own.
-func (c *Cache) Get(ctx context.Context, name string) (Stored, error) {
+func (c *Cache) Get(ctx context.Context, name string) (Known, error) {
 	last := c.lookup(name)
 	if time.Now().Before(last.until) {
 		return last.policy, last.absent
@@ -90,29 +97,30 @@ func (c *Cache) Get(ctx context.Context, name string) (Stored, error) {
 		if fault.CodeOf(result.Err) == fault.StoreUnavailable && last.known() {
 			return c.goOnWith(name, last), nil
 		}
-		p, _ := result.Val.(Stored)
+		p, _ := result.Val.(Known)
 		return p, result.Err
 	case <-patience:
 		return c.goOnWith(name, last), nil
 	case <-ctx.Done():
-		return Stored{}, fmt.Errorf("the caller did not wait for policy %q: %w", name, ctx.Err())
+		return Known{}, fmt.Errorf("the caller did not wait for policy %q: %w", name, ctx.Err())
 	}
 }
 
-func (c *Cache) fetch(ctx context.Context, name string) (Stored, error) {
+func (c *Cache) fetch(ctx context.Context, name string) (Known, error) {
 	asked := time.Now()
 	p, err := c.store.Get(ctx, name)
 	switch {
 	case err == nil:
-		c.remember(name, entry{policy: p, asked: asked, until: asked.Add(c.cfg.MaxAge)})
+		c.remember(name, entry{policy: Known{Stored: p}, asked: asked, until: asked.Add(c.cfg.MaxAge)})
 	case fault.CodeOf(err) == fault.PolicyNotFound:
 		c.remember(name, entry{absent: err, asked: asked, until: asked.Add(c.cfg.MaxAbsent)})
 	}
-	return p, err
+	return Known{Stored: p}, err
 }
 
 // goOnWith believes what was last known a while longer, so that not each call waits for a store that is away.
-func (c *Cache) goOnWith(name string, last entry) Stored {
+func (c *Cache) goOnWith(name string, last entry) Known {
+	last.policy.Stale = true
 	last.until = time.Now().Add(c.cfg.MaxAbsent)
 	c.remember(name, last)
 	return last.policy

@@ -123,10 +123,17 @@ func TestTheLastKnownPolicyWorksWhileTheStoreIsAway(t *testing.T) {
 			time.Sleep(time.Second)
 			require.EqualValues(t, 1, version(t, c))
 		}
+		time.Sleep(3 * time.Second)
+		p, err := c.Get(t.Context(), "login")
+		require.NoError(t, err)
+		require.True(t, p.Stale, "and it says so")
 		require.LessOrEqual(t, s.asked.Load(), int64(3601), "a dead store is not asked at each call")
 		s.set(3, nil, 0)
 		time.Sleep(2 * time.Second)
 		require.EqualValues(t, 3, version(t, c))
+		p, err = c.Get(t.Context(), "login")
+		require.NoError(t, err)
+		require.False(t, p.Stale)
 	})
 }
 

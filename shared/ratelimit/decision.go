@@ -47,10 +47,21 @@ type Decision struct {
 	Limit        int64          `json:"limit"`
 	ResetAfterMS int64          `json:"reset_after_ms"`
 	RetryAfterMS *int64         `json:"retry_after_ms"`
-	Violated     string         `json:"violated,omitempty"` // the rule that denied, or would have in shadow mode
+	Violated     RuleName       `json:"violated"` // the rule that denied, or would have in shadow mode
 	Mode         policy.Mode    `json:"mode"`
 	Degraded     bool           `json:"degraded"`
 	Rules        []RuleDecision `json:"rules"`
+}
+
+// RuleName is the name of a rule; none is null in JSON.
+type RuleName string
+
+// MarshalJSON implements json.Marshaler.
+func (n RuleName) MarshalJSON() ([]byte, error) {
+	if n == "" {
+		return []byte("null"), nil
+	}
+	return []byte(`"` + n + `"`), nil // a name holds nothing that JSON escapes
 }
 
 // Tightest is the rule whose numbers stand in the decision, or nil when there is none.
@@ -118,7 +129,7 @@ func (d *Decision) summarize(fits bool) {
 	}
 	d.Limit, d.Remaining, d.ResetAfterMS, d.RetryAfterMS = t.Limit, t.Remaining, t.ResetAfterMS, t.RetryAfterMS
 	if !fits {
-		d.Violated = t.Name
+		d.Violated = RuleName(t.Name)
 	}
 }
 

@@ -43,7 +43,7 @@ func TestAKeyKnownToBeDeniedIsAnsweredFromMemory(t *testing.T) {
 				for range 100 {
 					d := ask(t, l, c)
 					require.False(t, d.Allowed)
-					require.Equal(t, "r", d.Violated)
+					require.EqualValues(t, "r", d.Violated)
 					require.Equal(t, first.Remaining, d.Remaining)
 					require.LessOrEqual(t, *d.RetryAfterMS, *first.RetryAfterMS)
 					require.Positive(t, *d.RetryAfterMS)

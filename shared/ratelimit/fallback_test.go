@@ -115,7 +115,7 @@ func TestAnInstanceCountsAtItsShareOfEachLimit(t *testing.T) {
 					require.True(t, d.Degraded)
 					require.Equal(t, tc.want, d.Limit, "the limit that is in force")
 					if !d.Allowed {
-						require.Equal(t, "r", d.Violated)
+						require.EqualValues(t, "r", d.Violated)
 						require.Positive(t, *d.RetryAfterMS)
 						break
 					}

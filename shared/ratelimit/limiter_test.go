@@ -40,7 +40,7 @@ func TestAPeekTellsWhatACheckWouldAndWritesNothing(t *testing.T) {
 		require.True(t, ask(t, l, c).Allowed)
 		denied := peek(t, l, c)
 		require.False(t, denied.Allowed)
-		require.Equal(t, "r", denied.Violated)
+		require.EqualValues(t, "r", denied.Violated)
 		require.EqualValues(t, 1, denied.Remaining)
 		require.InDelta(t, *ask(t, l, c).RetryAfterMS, *denied.RetryAfterMS, 5000)
 		require.EqualValues(t, 1, peek(t, l, c).Remaining, "neither peeks nor denials are counted")
@@ -111,7 +111,7 @@ func TestModesDecideWhatIsCountedAndWhatIsAnswered(t *testing.T) {
 	require.EqualValues(t, 2, ask(t, l, c).Remaining, "neither deny nor allow counted, shadow does")
 	d = ask(t, l, c)
 	require.True(t, d.Allowed)
-	require.Equal(t, "r", d.Violated, "it says what it would have denied")
+	require.EqualValues(t, "r", d.Violated, "it says what it would have denied")
 	require.EqualValues(t, 2, d.Remaining, "and does not charge it")
 	c.Mode = policy.Enforce
 	require.False(t, ask(t, l, c).Allowed, "what the shadow counted is there")
@@ -128,7 +128,7 @@ func TestTheTightestRuleIsTheOneThatIsShown(t *testing.T) {
 	c.Cost = 3
 	d = ask(t, l, c)
 	require.Nil(t, d.RetryAfterMS, "over the burst of the first: never")
-	require.Equal(t, "second", d.Violated)
+	require.EqualValues(t, "second", d.Violated)
 	require.EqualValues(t, 0, *d.Rules[1].RetryAfterMS, "the second one would have allowed it")
 	c.Rules = []policy.Rule{daily}
 	require.EqualValues(t, 3, peek(t, l, c).Remaining, "and was not charged")
@@ -162,7 +162,7 @@ func TestSeveralChecksAreChargedAllOrNone(t *testing.T) {
 				require.True(t, d.Allowed, "check %d alone would have passed", i)
 				require.EqualValues(t, 9, d.Remaining, "check %d was charged once, by the first call", i)
 			}
-			require.Equal(t, "r", decisions[19].Violated)
+			require.EqualValues(t, "r", decisions[19].Violated)
 			for _, c := range checks[:19] {
 				require.EqualValues(t, 9, peek(t, l, c).Remaining, "nothing is charged in the end")
 			}
