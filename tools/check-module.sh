@@ -35,12 +35,9 @@ cp -R terraform "$work/terraform"
 cp -R localstack/compose "$work/localstack/compose"
 find "$work" \( -name .terraform -o -name .terraform.lock.hcl -o -name 'terraform.tfstate*' \) -prune -exec rm -rf {} +
 # What `make package` would have put there, but small: a plan only wants to know the zips' digests.
-for folder in "$work" "$work"/terraform/examples/*; do
-  dist=$folder/dist
-  mkdir -p "$dist/amd64"
-  cp terraform/module/tests/packages/*.zip "$dist"
-  cp terraform/module/tests/packages/*.zip "$dist/amd64"
-done
+mkdir -p "$work/dist/amd64"
+cp terraform/module/tests/packages/*.zip "$work/dist"
+cp terraform/module/tests/packages/*.zip "$work/dist/amd64"
 
 "$tool" fmt -check -diff -recursive "$work/terraform" || { echo "not formatted: $tool fmt -recursive terraform" >&2; exit 1; }
 "$tool" fmt -check -diff "$work/localstack/compose" || { echo "not formatted: $tool fmt localstack/compose" >&2; exit 1; }

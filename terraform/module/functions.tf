@@ -1,8 +1,10 @@
 # The four functions: what each is told, and what each may do.
 
 locals {
+  directory = coalesce(var.packages.directory, fileexists("dist/lock.zip") ? "dist" : "${path.module}/../../dist")
+
   zip = { for name in keys(local.defaults) : name => {
-    filename  = var.packages.s3 == null ? "${var.packages.directory}/${var.architecture == "x86_64" ? "amd64/" : ""}${name}.zip" : null
+    filename  = var.packages.s3 == null ? "${local.directory}/${var.architecture == "x86_64" ? "amd64/" : ""}${name}.zip" : null
     s3_bucket = var.packages.s3 == null ? null : var.packages.s3.bucket
     s3_key    = var.packages.s3 == null ? null : "${var.packages.s3.prefix}${name}.zip"
   } }

@@ -89,11 +89,12 @@ variable "packages" {
   description = <<-EOT
     Where the functions' zips are: `lock.zip`, `enqueue.zip`, `dispatcher.zip` and `limit.zip`, as `make package` makes them.
 
-    - `directory`: a local folder, relative to where tofu runs. For `x86_64` the zips are in its folder `amd64`.
+    - `directory`: a local folder, relative to where tofu runs; by default `dist`, or the `dist` of the checkout that the module is part of. For `x86_64`
+      the zips are in its folder `amd64`.
     - `s3`: take them from a bucket instead. `sha256` gives each zip's digest in base64, so that a new zip under the same key is deployed.
   EOT
   type = object({
-    directory = optional(string, "dist")
+    directory = optional(string)
     s3 = optional(object({
       bucket = string
       prefix = optional(string, "")
