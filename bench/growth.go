@@ -150,7 +150,9 @@ func growKeys(ctx context.Context, s *suite, db *store, sizes []int, curves map[
 			return err
 		}
 		there = size
-		cost, err := micros(s.size(5000, 1500), func(n int) (time.Duration, error) { return timed(func() error { return check(n * (size / 5000 * 1) % size) }) })
+		cost, err := micros(s.size(5000, 1500), func(n int) (time.Duration, error) {
+			return timed(func() error { return check(n * (size / 5000 * 1) % size) })
+		})
 		if err != nil {
 			return err
 		}

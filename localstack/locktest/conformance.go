@@ -127,12 +127,15 @@ func askAgain(t *testing.T, l Backend) {
 }
 
 func releaseAgain(t *testing.T, l Backend) {
-	ctx, name := t.Context(), redistest.Name("lock")
-	lease, err := l.Acquire(ctx, Request(t, lock.Request{Name: name}))
-	require.NoError(t, err)
-	for range 2 {
-		_, err = l.Release(ctx, lock.Lock, name, lease.Token)
+	ctx := t.Context()
+	for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
+		name := redistest.Name("lock")
+		lease, err := l.Acquire(ctx, Request(t, lock.Request{Name: name, Mode: mode}))
 		require.NoError(t, err)
+		for range 2 {
+			_, err = l.Release(ctx, lock.Lock, name, lease.Token)
+			require.NoError(t, err, mode)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/sluicehq/sluice/shared/fault"
 )
@@ -14,9 +15,13 @@ type answer[T any] struct {
 	err   error
 }
 
+// grace is how long the other nodes are waited for once it is decided: a lock should be on all of them, and a process that is frozen after its
+// answer sends nothing more.
+const grace = 15 * time.Millisecond
+
 var errNoAnswer = errors.New("no answer in time")
 
-// ask asks every node at once. It returns as soon as a majority said yes, or no majority can any more; nodes that have not answered by then count
+// ask asks every node at once. It returns soon after a majority said yes, or no majority can any more; nodes that have not answered by then count
 // as errors, and their calls end by themselves within NodeTimeout.
 func ask[T any](ctx context.Context, m *Quorum, call func(context.Context, *Redis) (T, error), yes func(T) bool) []answer[T] {
 	return gather(ctx, m, call, func(answers []answer[T], left int) bool {
@@ -36,6 +41,7 @@ func gather[T any](ctx context.Context, m *Quorum, call func(context.Context, *R
 		answer[T]
 	}
 	arrived := make(chan numbered, len(m.nodes))
+	ctx = context.WithoutCancel(ctx) // a node's call has a timeout of its own, and one that has begun had better end well
 	for i, n := range m.nodes {
 		go func() {
 			value, err := call(ctx, n)
@@ -46,9 +52,17 @@ func gather[T any](ctx context.Context, m *Quorum, call func(context.Context, *R
 	for i := range out {
 		out[i].err = errNoAnswer
 	}
-	for left := len(m.nodes); left > 0 && !decided(out, left); left-- {
-		a := <-arrived
-		out[a.node] = a.answer
+	var enough <-chan time.Time
+	for left := len(m.nodes); left > 0; left-- {
+		if enough == nil && decided(out, left) {
+			enough = time.After(grace)
+		}
+		select {
+		case a := <-arrived:
+			out[a.node] = a.answer
+		case <-enough:
+			return out
+		}
 	}
 	return out
 }

@@ -54,7 +54,9 @@ func TestWhenRedisCannotServeEveryCallFailsWithin500Milliseconds(t *testing.T) {
 					_, err := l.Acquire(t.Context(), locktest.Request(t, lock.Request{Name: "other", Wait: lock.MaxWait}))
 					return err
 				},
-				"renew": func() error { _, err := l.Renew(t.Context(), lock.Lock, "held", held.Token, ttl); return err },
+				"renew":   func() error { _, err := l.Renew(t.Context(), lock.Lock, "held", held.Token, ttl); return err },
+				"release": func() error { _, err := l.Release(t.Context(), lock.Lock, "held", held.Token); return err },
+				"force":   func() error { _, err := l.Force(t.Context(), lock.Lock, "held"); return err },
 			} {
 				started := time.Now()
 				err := do()

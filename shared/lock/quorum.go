@@ -7,6 +7,7 @@ import (
 	"fmt"
 	mrand "math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/sluicehq/sluice/shared/fault"
@@ -77,9 +78,24 @@ func (m *Quorum) Acquire(ctx context.Context, q Request) (Lease, error) {
 }
 
 func (m *Quorum) once(ctx context.Context, q Request) (Lease, error) {
+	if err := ctx.Err(); err != nil {
+		return Lease{}, fmt.Errorf("the call ended with its caller: %w", err)
+	}
 	started, call := time.Now(), rand.Text()
 	least := fmt.Sprintf("%016d", started.Add(ahead).UnixMicro())
-	answers := gather(ctx, m, func(ctx context.Context, n *Redis) (attempt, error) { return n.tryFrom(ctx, q, call, false, least) }, m.decided)
+	ended := make(chan bool, len(m.nodes)) // whether the call failed: then each node gives back what it granted, also when that comes late
+	var clean sync.WaitGroup
+	clean.Add(len(m.nodes))
+	answers := gather(ctx, m, func(ctx context.Context, n *Redis) (attempt, error) {
+		a, err := n.tryFrom(ctx, q, call, false, least)
+		go func() {
+			defer clean.Done()
+			if <-ended {
+				n.giveUp(ctx, q, call)
+			}
+		}()
+		return a, err
+	}, m.decided)
 	lease, fences, err := m.granted(q, answers)
 	if err == nil {
 		lease.Fence, err = m.agree(ctx, q.Kind, q.Name, q.Token, fences)
@@ -88,8 +104,11 @@ func (m *Quorum) once(ctx context.Context, q Request) (Lease, error) {
 	if err == nil && valid <= 0 {
 		err = fault.Unavailable("redis quorum", errors.New("the lease would have ended before it was granted"))
 	}
+	for range m.nodes {
+		ended <- err != nil
+	}
 	if err != nil {
-		m.everywhere(ctx, func(ctx context.Context, n *Redis) { n.giveUp(ctx, q, call) })
+		within(cleanupLimit, clean.Wait)
 		return Lease{}, err
 	}
 	lease.ExpiresAt = started.Add(q.TTL - drift(q.TTL)).UnixMilli()
@@ -228,7 +247,12 @@ func (m *Quorum) Inspect(ctx context.Context, kind Kind, name string) (State, er
 	return out, nil
 }
 
-// everywhere does something on each node, also when ctx has ended.
-func (m *Quorum) everywhere(ctx context.Context, do func(context.Context, *Redis)) {
-	_ = askAll(context.WithoutCancel(ctx), m, func(ctx context.Context, n *Redis) (struct{}, error) { do(ctx, n); return struct{}{}, nil })
+// within waits for something, but no longer than a while.
+func within(limit time.Duration, wait func()) {
+	done := make(chan struct{})
+	go func() { wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(limit):
+	}
 }

@@ -37,10 +37,8 @@ func (r *Redis) Acquire(ctx context.Context, q Request) (Lease, error) {
 func (r *Redis) acquireAtOnce(ctx context.Context, q Request) (Lease, error) {
 	call := rand.Text()
 	a, err := r.try(ctx, q, call, false)
-	if err != nil {
-		if ctx.Err() != nil {
-			r.giveUp(ctx, q, call)
-		}
+	if err != nil { // the script may have been carried out all the same
+		r.giveUp(ctx, q, call)
 		return Lease{}, err
 	}
 	if a.lease == nil {
@@ -57,8 +55,8 @@ type waiter struct {
 	deadline time.Time
 }
 
-// acquire asks once without queueing, so that an uncontended acquire is one call. Only then does it subscribe, and then queue: in this
-// order no release can fall between.
+// acquire asks once without queueing, so that an uncontended acquire is one call. Only then does it subscribe, and then queue. A release that falls
+// between, because the subscription was not there yet, costs one poll.
 func (w *waiter) acquire(ctx context.Context) (Lease, error) {
 	last, err := w.redis.try(ctx, w.q, w.call, false)
 	if err != nil || last.lease != nil {

@@ -6,14 +6,15 @@
 -- Reply for each job: 0 taken in | 1 known with this content | 2 known with another content; its run_at ms; its header
 local time = redis.call('TIME')
 local now = math.ceil((time[1] * 1000000 + time[2]) / 1000)
-local head = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]
-local soonest
-local reply = {}
-for i = 1, tonumber(ARGV[3]) do
-  local a = 4 + (i - 1) * 5
-  local id, when, max, options, content = ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4]
-  local known = redis.call('HGET', KEYS[3], id)
-  if known then
+local count = tonumber(ARGV[3])
+local ids, fresh, writes, scores, soonest, reply = {}, {}, {}, {}, nil, {}
+for i = 1, count do ids[i] = ARGV[5 * i - 1] end
+local records = redis.call('HMGET', KEYS[3], unpack(ids))
+for i = 1, count do
+  local a = 5 * i - 1
+  local id, when, content = ids[i], ARGV[a + 1], ARGV[a + 4]
+  local known = fresh[id] or records[i]
+  if known and not fresh[id] then
     local over = redis.call('ZSCORE', KEYS[2], id)
     if over and tonumber(over) <= now then -- its dedup window has ended: forgotten, only not pruned yet
       redis.call('ZREM', KEYS[2], id)
@@ -29,14 +30,21 @@ for i = 1, tonumber(ARGV[3]) do
     local run_at = tonumber(string.sub(when, 2))
     if string.sub(when, 1, 1) == 'd' then run_at = now + run_at elseif run_at < now then run_at = now end
     local at = string.format('%.0f', run_at)
-    local header = 's 0 ' .. max .. ' ' .. at .. ' 0' .. options
-    redis.call('HSET', KEYS[3], id, header .. '\n\n' .. content)
-    redis.call('ZADD', KEYS[1], at, id)
+    local header = 's 0 ' .. ARGV[a + 2] .. ' ' .. at .. ' 0' .. ARGV[a + 3]
+    fresh[id] = header .. '\n\n' .. content
+    writes[#writes + 1], scores[#scores + 1] = id, at
+    writes[#writes + 1], scores[#scores + 1] = fresh[id], id
     if not soonest or run_at < soonest then soonest = run_at end
     reply[#reply + 1] = 0
     reply[#reply + 1] = run_at
     reply[#reply + 1] = header
   end
 end
-if soonest and (not head or soonest < tonumber(head)) then redis.call('PUBLISH', ARGV[1], ARGV[2]) end
+if soonest then
+  -- A dispatcher looks at the shard each second anyhow: only what is due before that may have to wake it.
+  local head = soonest < now + 1500 and redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]
+  redis.call('HSET', KEYS[3], unpack(writes))
+  redis.call('ZADD', KEYS[1], unpack(scores))
+  if soonest < now + 1500 and (not head or soonest < tonumber(head)) then redis.call('PUBLISH', ARGV[1], ARGV[2]) end
+end
 return reply

@@ -9,6 +9,7 @@ package dynamolock
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,7 +29,9 @@ const (
 	// Margin is how long after its end a lease still counts for others.
 	Margin = 500 * time.Millisecond
 	// callTimeout bounds one operation, so that a lock answers within 500 ms when DynamoDB is away.
-	callTimeout = 450 * time.Millisecond
+	callTimeout = 350 * time.Millisecond
+	// cleanupLimit bounds what a call that failed still does.
+	cleanupLimit = 100 * time.Millisecond
 	// rounds bounds how often an operation starts anew because of others' writes.
 	rounds = 10
 	// poll is how long a waiter pauses, at most.
@@ -82,9 +85,10 @@ func (s *Store) Acquire(ctx context.Context, q lock.Request) (lock.Lease, error)
 func (s *Store) once(ctx context.Context, q lock.Request) (lock.Lease, error) {
 	var got holder
 	var again bool
+	call := rand.Text()
 	err := s.change(ctx, q.Name, func(r *record, now int64) (bool, error) {
 		var in *obstacle
-		wanted := holder{Token: q.Token, Owner: q.Owner, Metadata: q.Metadata, Mode: q.Mode, Ends: now + q.TTL.Microseconds()}
+		wanted := holder{Token: q.Token, Call: call, Owner: q.Owner, Metadata: q.Metadata, Mode: q.Mode, Ends: now + q.TTL.Microseconds()}
 		if got, again, in = r.acquire(wanted, now, Margin.Microseconds()); in != nil {
 			detail := "somebody else holds it"
 			if in.sameToken {
@@ -96,12 +100,22 @@ func (s *Store) once(ctx context.Context, q lock.Request) (lock.Lease, error) {
 		return true, nil
 	})
 	if err != nil {
+		if fault.CodeOf(err) != fault.LockHeld { // it may have been written all the same
+			s.giveUp(ctx, q, call)
+		}
 		return lock.Lease{}, err
 	}
 	return lock.Lease{
 		Name: q.Name, Token: q.Token, Mode: q.Mode, TTL: q.TTL, Fence: got.Fence, AcquiredAt: got.Acquired / 1000, ExpiresAt: got.Ends / 1000,
 		Reacquired: again, InUse: 1,
 	}, nil
+}
+
+// giveUp cleans up on a context of its own. When DynamoDB is away, what was written ends with its TTL.
+func (s *Store) giveUp(ctx context.Context, q lock.Request, call string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
+	defer cancel()
+	_ = s.change(ctx, q.Name, func(r *record, _ int64) (bool, error) { return r.giveUp(q.Token, call), nil })
 }
 
 // Renew extends a lease. Errors: lock_not_held, store_unavailable.

@@ -17,6 +17,7 @@ type record struct {
 
 type holder struct {
 	Token    string          `json:"token"`
+	Call     string          `json:"call,omitempty"` // the call that got it; none once the token has asked again
 	Owner    string          `json:"owner,omitempty"`
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	Mode     lock.Mode       `json:"mode"`
@@ -51,7 +52,7 @@ func (r *record) acquire(h holder, now, margin int64) (holder, bool, *obstacle) 
 	r.live(now, margin)
 	for i, other := range r.Holders {
 		if other.Token == h.Token && other.Mode == h.Mode {
-			h.Fence, h.Acquired = other.Fence, other.Acquired
+			h.Fence, h.Acquired, h.Call = other.Fence, other.Acquired, ""
 			r.Holders[i] = h
 			return h, true, nil
 		}
@@ -101,6 +102,13 @@ func (r *record) release(token string, now, margin int64) (held int64, changed b
 		}
 	}
 	return 0, false, r.why(token, now, margin)
+}
+
+// giveUp gives back what a call got without knowing.
+func (r *record) giveUp(token, call string) (changed bool) {
+	before := len(r.Holders)
+	r.Holders = slices.DeleteFunc(r.Holders, func(h holder) bool { return h.Token == token && h.Call == call })
+	return len(r.Holders) < before
 }
 
 // force takes it from everybody.

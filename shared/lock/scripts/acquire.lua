@@ -57,13 +57,14 @@ local function refuse(remaining, owner, why)
   return {0, remaining, owner, why}
 end
 
+-- A token that asks again gets no call's name into its record, so that no call that gave up takes away what another one got.
 if kind == 'X' then
   local record = string.sub(state, 61)
   local owner = string.match(record, '^[^\n]+\n[^\n]+\n([^\n]*)')
   if string.sub(record, 1, #token + 1) ~= token .. '\n' then return refuse(ends - now, owner, 0) end
   if permits > 0 then return refuse(ends - now, owner, 2) end
   local acquired = tonumber(string.sub(state, 45, 60))
-  write(string.sub(state, 1, 1), 'X', ttl, last, acquired, ARGV[2]) -- with the new call: what the one before it still cleans up is not its any more
+  write(string.sub(state, 1, 1), 'X', ttl, last, acquired, token .. '\n-' .. string.sub(ARGV[2], #token + #call + 2))
   return {1, last, acquired, now + ttl, 1, 1}
 end
 if #KEYS == 1 and (waiting or kind == 'S') then return 0 end
@@ -122,7 +123,8 @@ if mine then
 else
   last = fence
 end
-redis.call('HSET', KEYS[3], token, string.format('%016.0f%016.0f', fence, acquired) .. string.sub(ARGV[2], #token + 2))
+local call_kept = mine and '-' or call
+redis.call('HSET', KEYS[3], token, string.format('%016.0f%016.0f', fence, acquired) .. call_kept .. string.sub(ARGV[2], #token + #call + 2))
 redis.call('ZADD', KEYS[2], text(now + ttl), token)
 local longest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] - now
 write(flag, 'S', longest, last, 0, '')

@@ -16,10 +16,10 @@ elseif kind == 'S' then
   redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', now))
   lost = redis.call('ZCARD', KEYS[2])
   redis.call('DEL', KEYS[2], KEYS[3])
+  state = string.sub(state, 1, 60)
 end
 if lost == 0 then return 0 end
-redis.call('SETRANGE', KEYS[1], 1, 'D')
-redis.call('PEXPIRE', KEYS[1], ARGV[1])
+redis.call('SET', KEYS[1], string.sub(state, 1, 1) .. 'D' .. string.sub(state, 3), 'PX', ARGV[1])
 if string.sub(state, 1, 1) == '1' then
   for _, id in ipairs(redis.call('ZRANGE', KEYS[4], 0, 9)) do
     if tonumber(redis.call('ZSCORE', KEYS[5], id) or 0) > now then

@@ -49,11 +49,12 @@ if #KEYS == 1 and (waiting or kind == 'S') then return 0 end
 local acquired = string.sub(state, 45, 60)
 if kind == 'S' then
   local lease, record = redis.call('ZSCORE', KEYS[2], token), redis.call('HGET', KEYS[3], token)
-  if not lease or not record or tonumber(lease) <= now then return refuse(-1) end
+  if not lease or not record or tonumber(lease) <= now then return refuse(mine and -4 or -1) end
   if gave_up and string.sub(record, 33, 33 + #call) ~= call .. '\n' then return refuse(-1) end
   acquired = string.sub(record, 17, 32)
   redis.call('ZREM', KEYS[2], token)
   redis.call('HDEL', KEYS[3], token)
+  redis.call('SETRANGE', KEYS[1], 60, token .. '\n') -- so that the same release can be asked for again
   local longest = tonumber(redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0)
   if longest > now then -- others share it still
     redis.call('SETRANGE', KEYS[1], 2, string.format('%10.0f%016.0f', longest - now, now))
