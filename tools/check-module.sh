@@ -59,6 +59,16 @@ check() {
   fi
 }
 
+# The stand-in must find what the provider would: else all of this says nothing.
+mkdir "$work/canary"
+printf 'resource "aws_sqs_queue" "q" {\n  nmae = "a misspelt argument"\n}\n\nresource "aws_sqs_queue" "r" {\n  arn = "what only AWS decides"\n}\n' >"$work/canary/main.tf"
+(cd "$work/canary" && "$tool" init -backend=false -input=false -no-color >/dev/null)
+found=$(cd "$work/canary" && "$tool" validate -no-color 2>&1 || true)
+[[ $found == *nmae* ]] || { echo "the stand-in for the AWS provider let a misspelt argument pass:" "$found" >&2; exit 1; }
+sed -i.orig '/nmae/d' "$work/canary/main.tf"
+found=$(cd "$work/canary" && "$tool" validate -no-color 2>&1 || true)
+[[ $found == *unconfigurable* ]] || { echo "the stand-in for the AWS provider let a read-only argument pass:" "$found" >&2; exit 1; }
+
 jobs_failed=0
 if [[ terraform/module == *"$only"* ]]; then
   # The module's suites are run one beside the other: each is a process of its own.
