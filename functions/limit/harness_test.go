@@ -2,19 +2,22 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/localstack/awstest"
 	"github.com/sluicehq/sluice/localstack/redistest"
+	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/shared/policy/dynamopolicy"
 	"github.com/sluicehq/sluice/shared/ratelimit"
@@ -33,9 +36,9 @@ type fixture struct {
 	log   *bytes.Buffer
 }
 
-func start(t testing.TB, args ...string) *fixture {
+func start(t testing.TB) *fixture {
 	t.Helper()
-	return wire(t, redistest.Single(t, args...))
+	return wire(t, redistest.Single(t))
 }
 
 // wire makes the function as main does, with a log that is kept.
@@ -53,16 +56,6 @@ func wire(t testing.TB, r *redistest.Redis) *fixture {
 	}
 	f.http = f.routes()
 	return f
-}
-
-// cutOff makes the policy store unreachable for what is asked from now on.
-func (f *fixture) cutOff() {
-	cfg := f.aws.Config.Copy()
-	cfg.BaseEndpoint, cfg.RetryMaxAttempts = aws.String("http://127.0.0.1:1"), 1
-	f.store = dynamopolicy.New(dynamodb.NewFromConfig(cfg), "gone")
-	f.cache = policy.NewCache(f.store, policy.CacheConfig{})
-	f.doctor.store = f.store
-	f.http = f.routes()
 }
 
 // reply is a response with its body read.
@@ -142,4 +135,24 @@ func (a reply) badFields(t testing.TB) (names []string) {
 		names = append(names, name)
 	}
 	return names
+}
+
+// gatedStore is a policy store that can be away.
+type gatedStore struct {
+	*dynamopolicy.Store
+
+	away atomic.Bool
+}
+
+// Get implements policy.Getter.
+func (g *gatedStore) Get(ctx context.Context, name string) (policy.Stored, error) {
+	if g.away.Load() {
+		return policy.Stored{}, fault.Unavailable("policy", errors.New("away"))
+	}
+	return g.Store.Get(ctx, name)
+}
+
+// cache is one in front of the store that forgets soon.
+func (g *gatedStore) cache() *policy.Cache {
+	return policy.NewCache(g, policy.CacheConfig{MaxAge: 50 * time.Millisecond, MaxAbsent: 50 * time.Millisecond})
 }

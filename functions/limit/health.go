@@ -101,63 +101,88 @@ func (d *doctor) redis(ctx context.Context) row {
 	return row{Name: "redis", Status: statusOK}
 }
 
-// info reads a section of INFO as a map; nil when Redis does not answer.
-func (d *doctor) info(ctx context.Context, section string) map[string]string {
-	text, err := d.conn.Client().Info(ctx, section).Result()
+// info reads INFO memory of every master as a map; none when one does not answer.
+func (d *doctor) info(ctx context.Context) []map[string]string {
+	var mu sync.Mutex
+	var nodes []map[string]string
+	read := func(ctx context.Context, node redis.Cmdable) error {
+		text, err := node.Info(ctx, "memory").Result()
+		if err != nil {
+			return err
+		}
+		values := make(map[string]string)
+		for line := range strings.SplitSeq(text, "\n") {
+			if name, value, found := strings.Cut(strings.TrimSpace(line), ":"); found {
+				values[name] = value
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		nodes = append(nodes, values)
+		return nil
+	}
+	var err error
+	if cluster, is := d.conn.Client().(*redis.ClusterClient); is {
+		err = cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return read(ctx, node) })
+	} else {
+		err = read(ctx, d.conn.Client())
+	}
 	if err != nil {
 		return nil
 	}
-	out := make(map[string]string)
-	for line := range strings.SplitSeq(text, "\n") {
-		if name, value, found := strings.Cut(strings.TrimSpace(line), ":"); found {
-			out[name] = value
-		}
-	}
-	return out
+	return nodes
 }
 
 // eviction: anything but noeviction may drop a lock or a job. INFO tells it also where CONFIG is forbidden, as on ElastiCache.
 func (d *doctor) eviction(ctx context.Context) row {
 	r := row{Name: "redis_eviction_policy", Status: statusUnknown}
-	switch maxmemoryPolicy := d.info(ctx, "memory")["maxmemory_policy"]; maxmemoryPolicy {
-	case "":
-	case "noeviction":
-		r.Status, r.Detail = statusOK, maxmemoryPolicy
-	default:
-		r.Status, r.Detail = statusUnsafe, maxmemoryPolicy+": jobs and locks may be evicted; set maxmemory-policy noeviction"
+	for _, node := range d.info(ctx) {
+		switch maxmemoryPolicy := node["maxmemory_policy"]; maxmemoryPolicy {
+		case "":
+		case "noeviction":
+			r.Status, r.Detail = statusOK, maxmemoryPolicy
+		default:
+			r.Status, r.Detail = statusUnsafe, maxmemoryPolicy+": jobs and locks may be evicted; set maxmemory-policy noeviction"
+			return r
+		}
 	}
 	return r
 }
 
+// memory is that of the fullest master.
 func (d *doctor) memory(ctx context.Context) row {
-	info := d.info(ctx, "memory")
-	used, errUsed := strconv.ParseFloat(info["used_memory"], 64)
-	most, errMost := strconv.ParseFloat(info["maxmemory"], 64)
 	r := row{Name: "redis_memory", Status: statusUnknown}
-	switch {
-	case errUsed != nil || errMost != nil:
-	case most == 0:
-		r.Status, r.Detail = statusOK, fmt.Sprintf("%.0f MiB used, no maxmemory", used/(1<<20))
-	default:
-		r.Status, r.Detail = statusOK, fmt.Sprintf("%.0f%% of maxmemory used", 100*used/most)
-		if used > memoryWarn*most {
-			r.Status = statusWarn
+	fullest := -1.0
+	for _, node := range d.info(ctx) {
+		used, errUsed := strconv.ParseFloat(node["used_memory"], 64)
+		most, errMost := strconv.ParseFloat(node["maxmemory"], 64)
+		switch {
+		case errUsed != nil || errMost != nil:
+		case most == 0 && fullest < 0:
+			fullest, r.Status, r.Detail = 0, statusOK, fmt.Sprintf("%.0f MiB used, no maxmemory", used/(1<<20))
+		case most > 0 && used/most > fullest:
+			fullest, r.Status, r.Detail = used/most, statusOK, fmt.Sprintf("%.0f%% of maxmemory used", 100*used/most)
 		}
+	}
+	if fullest > memoryWarn {
+		r.Status = statusWarn
 	}
 	return r
 }
 
 // skew compares Redis' clock with this function's, at the middle of the call.
 func (d *doctor) skew(ctx context.Context) row {
-	r := row{Name: "clock_skew", Status: statusUnknown}
 	before := time.Now()
 	there, err := d.conn.Client().Time(ctx).Result()
 	if err != nil {
-		return r
+		return row{Name: "clock_skew", Status: statusUnknown}
 	}
-	skew := there.Sub(before.Add(time.Since(before) / 2))
-	r.Status, r.Detail = statusOK, fmt.Sprintf("%d ms", skew.Milliseconds())
-	if skew.Abs() > maxSkew {
+	return skewed(there.Sub(before.Add(time.Since(before) / 2)))
+}
+
+func skewed(by time.Duration) row {
+	r := row{Name: "clock_skew", Status: statusOK, Detail: fmt.Sprintf("%d ms", by.Milliseconds())}
+	if by.Abs() > maxSkew {
 		r.Status = statusWarn
 	}
 	return r

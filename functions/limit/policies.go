@@ -114,9 +114,9 @@ func (a *api) listPolicies(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	limit := maxPage
+	limit := int64(maxPage)
 	if text := query.Get("limit"); text != "" {
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxPage {
+		if limit, err = strconv.ParseInt(text, 10, 32); err != nil || limit < 1 || limit > maxPage {
 			return fault.Invalid("limit", "must be 1 to %d", maxPage)
 		}
 	}

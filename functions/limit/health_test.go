@@ -1,0 +1,86 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluicehq/sluice/localstack/redistest"
+)
+
+func TestHealthHasARowForEachDependency(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	a := f.want(t, 200, "GET", "/v1/health", nil)
+	require.Equal(t, "ok", a.body["status"])
+	rows := f.rows(t, 200)
+	require.Equal(t, map[string]string{
+		"redis": "ok", "redis_eviction_policy": "ok", "redis_memory": "ok", "clock_skew": "ok", "redis_cluster": "ok", "dispatcher": "unknown", "dynamodb": "ok",
+	}, rows)
+	beat := func(ago time.Duration) {
+		require.NoError(t, f.redis.Client.Set(t.Context(), heartbeatKey, time.Now().Add(-ago).UnixMilli(), 0).Err())
+	}
+	beat(time.Second)
+	require.Equal(t, "ok", f.rows(t, 200)["dispatcher"])
+	beat(time.Hour)
+	require.Equal(t, "warn", f.rows(t, 200)["dispatcher"])
+
+	config := func(args ...any) {
+		require.NoError(t, f.redis.Client.Do(t.Context(), append([]any{"CONFIG", "SET"}, args...)...).Err())
+	}
+	config("maxmemory", "1gb")
+	require.Equal(t, "ok", f.rows(t, 200)["redis_memory"])
+	config("maxmemory", "1")
+	require.Equal(t, "warn", f.rows(t, 200)["redis_memory"])
+	config("maxmemory", "0", "maxmemory-policy", "allkeys-lru")
+	require.Equal(t, "unsafe", f.rows(t, 503)["redis_eviction_policy"], "locks and jobs may be evicted")
+	config("maxmemory-policy", "noeviction")
+	f.rows(t, 200)
+
+	require.NoError(t, f.redis.Server.Kill())
+	rows = f.rows(t, 503)
+	require.Equal(t, "down", rows["redis"])
+	require.Equal(t, "ok", rows["dynamodb"])
+}
+
+// rows reads the health report, status by name.
+func (f *fixture) rows(t *testing.T, status int) map[string]string {
+	t.Helper()
+	a := f.want(t, status, "GET", "/v1/health", nil)
+	list, _ := a.body["checks"].([]any)
+	out := map[string]string{}
+	for _, entry := range list {
+		row, _ := entry.(object)
+		name, _ := row["name"].(string)
+		out[name], _ = row["status"].(string)
+		require.Contains(t, row, "latency_ms")
+		detail, _ := row["detail"].(string)
+		require.NotContains(t, detail, "127.0.0.1", "nothing internal")
+	}
+	return out
+}
+
+func TestAClusterIsHealthyWhileEverySlotIsCovered(t *testing.T) {
+	t.Parallel()
+	r := redistest.Cluster(t)
+	f := wire(t, r)
+	rows := f.rows(t, 200)
+	require.Equal(t, "ok", rows["redis_cluster"])
+	require.Equal(t, "ok", rows["redis_memory"])
+	require.NoError(t, r.Client.ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err()) // of one node, whichever
+	require.Equal(t, "unsafe", f.rows(t, 503)["redis_eviction_policy"])
+	require.NoError(t, r.Nodes[2].Kill())
+	require.Eventually(t, func() bool {
+		a := f.send(t, "GET", "/v1/health", nil)
+		return a.status == 503 && strings.Contains(a.text, "not every slot is covered") || strings.Contains(a.text, `"redis_cluster","status":"down"`)
+	}, 20*time.Second, 100*time.Millisecond)
+}
+
+func TestClocksThatDifferByHalfASecondAreAWarning(t *testing.T) {
+	t.Parallel()
+	for by, want := range map[time.Duration]string{0: "ok", 400 * time.Millisecond: "ok", -400 * time.Millisecond: "ok", 600 * time.Millisecond: "warn", -time.Hour: "warn"} {
+		require.Equal(t, want, skewed(by).Status, by)
+	}
+}
