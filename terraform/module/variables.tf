@@ -25,6 +25,8 @@ variable "queues" {
     - `consumer_timeout_seconds`: the longest that a consumer works on one message. The visibility timeout is six times that.
     - `max_receive_count`: how often SQS delivers a message before it goes to the dead-letter queue.
     - `retention_seconds`: how long SQS keeps a message that nobody takes.
+
+    The functions are told of all queues in one environment variable, and Lambda gives all variables 4 KB: that is room for 30 queues with names of ten letters.
   EOT
   type = map(object({
     fifo                     = optional(bool, false)
@@ -37,6 +39,11 @@ variable "queues" {
   validation {
     condition     = alltrue([for name in keys(var.queues) : can(regex("^[A-Za-z0-9][A-Za-z0-9_-]{0,47}$", name))])
     error_message = "A queue's name must have 1 to 48 letters, digits, hyphens and underscores, and start with a letter or digit."
+  }
+  validation {
+    # What a queue takes: its name twice, and what surrounds it in its URL.
+    condition     = sum(concat([0], [for name in keys(var.queues) : 91 + 2 * length(name)])) <= 3400
+    error_message = "These are more queues than the functions can be told of: Lambda gives environment variables 4 KB. Make a second deployment for some of them."
   }
   validation {
     condition     = alltrue([for q in values(var.queues) : q.consumer_timeout_seconds >= 1 && q.consumer_timeout_seconds <= 7200])

@@ -27,6 +27,14 @@ run "refuses_a_queue_name_that_sqs_does_not_take" {
   expect_failures = [var.queues]
 }
 
+run "refuses_more_queues_than_an_environment_holds" {
+  command = plan
+  variables {
+    queues = { for i in range(31) : format("queue-%05d", i) => {} }
+  }
+  expect_failures = [var.queues]
+}
+
 run "refuses_a_consumer_timeout_that_sqs_cannot_hide_a_message_for" {
   command = plan
   variables {
