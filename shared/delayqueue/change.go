@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/sluicehq/sluice/shared/fault"
@@ -106,7 +107,7 @@ func (q *Queues) Nack(ctx context.Context, queue, id string, attempt int, why st
 func (q *Queues) settle(ctx context.Context, queue, id, what string, attempt int, why string, delay *time.Duration) (Info, error) {
 	wait := ""
 	if delay != nil {
-		wait = fmt.Sprint(delay.Milliseconds())
+		wait = strconv.FormatInt(delay.Milliseconds(), 10)
 	}
 	return q.find(ctx, id, func(shard int) (Info, error) {
 		p := placeOf(queue, shard)

@@ -3,6 +3,7 @@ package delayqueue
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -19,7 +20,7 @@ type Claims struct {
 func (q *Queues) Claim(ctx context.Context, queue string, shard, most int, lease time.Duration) (Claims, error) {
 	p := placeOf(queue, shard)
 	rows, err := q.rows(ctx, q.scripts.claim, []string{p.due, p.leased, p.done, p.jobs, p.paused, p.dead}, most, lease.Milliseconds(),
-		q.cfg.DedupWindow.Milliseconds(), q.cfg.MaxClaims, q.cfg.DeadRetention.Milliseconds())
+		q.cfg.DedupWindow.Milliseconds(), q.cfg.MaxLapses, q.cfg.DeadRetention.Milliseconds())
 	if err != nil {
 		return Claims{}, err
 	}
@@ -30,7 +31,7 @@ func (q *Queues) Claim(ctx context.Context, queue string, shard, most int, lease
 	for row := rows[3:]; len(row) >= 2; row = row[2:] {
 		id := text(row[0])
 		h, info, e, err := q.codec.decode(id, text(row[1]))
-		if err != nil { // one unreadable record must not hold up the others; its lease lapses, and after MaxClaims it is dead
+		if err != nil { // one unreadable record must not hold up the others; its lease lapses, and after MaxLapses of them it is dead
 			continue
 		}
 		c.Jobs = append(c.Jobs, Claimed{
@@ -69,7 +70,7 @@ func (q *Queues) GiveBack(ctx context.Context, queue string, shard int, refused 
 	args := make([]any, 0, 2+4*len(refused))
 	args = append(args, q.cfg.DeadRetention.Milliseconds(), len(refused))
 	for _, r := range refused {
-		delay := fmt.Sprint(r.Delay.Milliseconds())
+		delay := strconv.FormatInt(r.Delay.Milliseconds(), 10)
 		if r.Poison {
 			delay = "dead"
 		}

@@ -3,16 +3,31 @@ package delayqueue
 import (
 	"context"
 	"errors"
+	"maps"
 	"strconv"
 	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Enqueue takes in jobs, each for itself: results and errors are in the order of jobs. Jobs of one shard are one script call, and the shards are called
 // at once. A job whose id is known changes nothing. Jobs must be valid (see functions/enqueue) and have ids.
 func (q *Queues) Enqueue(ctx context.Context, queue string, jobs []Job) ([]Enqueued, []error) {
 	results, errs := make([]Enqueued, len(jobs)), make([]error, len(jobs))
+	known, err := q.elsewhere(ctx, queue, jobs)
+	if err != nil {
+		for i := range errs {
+			errs[i] = err
+		}
+		return results, errs
+	}
 	byShard := make(map[int][]int)
 	for i := range jobs {
+		if info, ok := known[jobs[i].ID]; ok {
+			results[i] = q.duplicate(&jobs[i], info)
+			continue
+		}
 		shard := q.shardOf(jobs[i].ID)
 		byShard[shard] = append(byShard[shard], i)
 	}
@@ -32,6 +47,58 @@ func (q *Queues) Enqueue(ctx context.Context, queue string, jobs []Job) ([]Enque
 	}
 	wait.Wait()
 	return results, errs
+}
+
+// elsewhere finds jobs that are known in a shard of an earlier shard count, where they are served to their end: one round trip, and none while there was
+// only ever one count.
+func (q *Queues) elsewhere(ctx context.Context, queue string, jobs []Job) (map[string]Info, error) {
+	if _, err := q.allShards(ctx); err != nil {
+		return nil, err
+	}
+	if q.layoutCount() < 2 {
+		return nil, nil
+	}
+	type question struct {
+		id     string
+		record *redis.StringCmd
+		over   *redis.FloatCmd
+	}
+	var asked []question
+	err := q.conn.Do(ctx, func(ctx context.Context) error {
+		asked = asked[:0]
+		_, err := q.conn.Client().Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i := range jobs {
+				for _, shard := range q.candidates(jobs[i].ID)[1:] {
+					at := placeOf(queue, shard)
+					asked = append(asked, question{jobs[i].ID, p.HGet(ctx, at.jobs, jobs[i].ID), p.ZScore(ctx, at.done, jobs[i].ID)})
+				}
+			}
+			return nil
+		})
+		return err
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, err
+	}
+	known := make(map[string]Info)
+	for _, a := range asked {
+		if a.record.Err() != nil || a.over.Err() == nil && a.over.Val() <= float64(time.Now().UnixMilli()) { // unknown, or only not pruned yet
+			continue
+		}
+		_, info, _, err := q.codec.decode(a.id, a.record.Val())
+		if err != nil {
+			return nil, err
+		}
+		known[a.id] = info
+	}
+	return known, nil
+}
+
+func (q *Queues) duplicate(j *Job, info Info) Enqueued {
+	return Enqueued{
+		ID: j.ID, State: info.State, RunAtMS: info.RunAtMS, Attempt: info.Attempt, Duplicate: true,
+		Differs: string(j.Payload) != string(info.Payload) || j.Group != info.Group || !maps.Equal(j.Headers, info.Headers),
+	}
 }
 
 func (q *Queues) enqueueShard(ctx context.Context, queue string, shard int, jobs []Job, members []int, results []Enqueued) error {

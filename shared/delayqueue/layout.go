@@ -24,6 +24,13 @@ func (q *Queues) registered() bool {
 	return len(q.layouts.counts) > 0
 }
 
+// layoutCount is how many shard counts are or were in use.
+func (q *Queues) layoutCount() int {
+	q.layouts.mu.RLock()
+	defer q.layouts.mu.RUnlock()
+	return len(q.layouts.counts)
+}
+
 // AllShards is the highest shard count that is or was in use: a dispatcher serves them all.
 func (q *Queues) AllShards() int {
 	q.layouts.mu.RLock()

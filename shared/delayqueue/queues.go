@@ -22,8 +22,8 @@ type Config struct {
 	DedupWindow time.Duration
 	// DeadRetention is how long a dead job waits to be redriven. Default 14 days.
 	DeadRetention time.Duration
-	// MaxClaims is how often a job may be claimed without an answer before it is dead. Default 1000.
-	MaxClaims int
+	// MaxLapses is how many leases of a job may lapse in a row before it is dead: a job that kills every dispatcher must not do so for ever. Default 100.
+	MaxLapses int
 }
 
 func (c Config) withDefaults() Config {
@@ -36,8 +36,8 @@ func (c Config) withDefaults() Config {
 	if c.DeadRetention == 0 {
 		c.DeadRetention = 14 * 24 * time.Hour
 	}
-	if c.MaxClaims == 0 {
-		c.MaxClaims = 1000
+	if c.MaxLapses == 0 {
+		c.MaxLapses = 100
 	}
 	return c
 }

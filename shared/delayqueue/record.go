@@ -13,7 +13,7 @@ import (
 
 // A job's record is text in four parts, so that scripts read its first line only and one hash field holds all of it:
 //
-//	<state> <attempt> <max attempts> <run_at ms> <claims>[ a<ack timeout ms>][ b<backoff>][ x<expires ms>][ t<dispatched ms>]
+//	<state> <attempt> <max attempts> <run_at ms> <claims>[ a<ack timeout ms>][ b<backoff>][ x<expires ms>][ t<dispatched ms>][ u<leases that lapsed in a row>]
 //	<last error>
 //	<JSON of group, headers and trace, or nothing>
 //	<payload: JSON, or 0x01 and zstd>

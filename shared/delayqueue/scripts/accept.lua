@@ -21,7 +21,7 @@ for i = 1, tonumber(ARGV[3]) do
     else
       redis.call('ZADD', KEYS[3], string.format('%.0f', now + ARGV[1]), id)
     end
-    options = string.gsub(options, ' t%d+', '') .. ' t' .. string.format('%.0f', now)
+    options = string.gsub(string.gsub(options, ' u%d+', ''), ' t%d+', '') .. ' t' .. string.format('%.0f', now)
     redis.call('HSET', KEYS[4], id, state .. ' ' .. attempt .. ' ' .. max .. ' ' .. at .. ' ' .. claims .. options .. rest)
     reply[i] = 1
   else

@@ -1,7 +1,7 @@
 -- Claims due jobs under a lease, so that a dispatcher that dies loses none. An attempt is counted here.
 --
 -- KEYS  1 due  2 leased  3 done  4 jobs  5 paused  6 dead
--- ARGV  1 the most to claim   2 lease ms   3 dedup window ms   4 claims after which a job that no dispatcher ever answered for is dead
+-- ARGV  1 the most to claim   2 lease ms   3 dedup window ms   4 leases that lapsed in a row after which a job is dead
 --       5 retention of the dead ms
 -- Reply {now ms, next due ms or -1, paused 0|1, then for each claimed job: id, record}
 local time = redis.call('TIME')
@@ -24,16 +24,16 @@ if #ids > 0 then
     local record = records[i]
     if record then
       local attempt, max, at, claims, options, rest = string.match(record, '^%S (%d+) (%d+) (%d+) (%d+)([^\n]*)(\n.*)$')
-      local expires = string.match(options, ' x(%d+)')
+      local expires, unanswered = string.match(options, ' x(%d+)'), string.match(options, ' u(%d+)')
       if expires and tonumber(expires) <= now then
         writes[#writes + 1] = id
         writes[#writes + 1] = 'x ' .. attempt .. ' ' .. max .. ' ' .. at .. ' ' .. claims .. options .. rest
         redis.call('ZADD', KEYS[3], string.format('%.0f', now + ARGV[3]), id)
-      elseif tonumber(claims) >= tonumber(ARGV[4]) then
+      elseif unanswered and tonumber(unanswered) >= tonumber(ARGV[4]) then
         local _, _, tail = string.find(rest, '^\n[^\n]*(\n.*)$')
         writes[#writes + 1] = id
         writes[#writes + 1] = 'z ' .. attempt .. ' ' .. max .. ' ' .. at .. ' ' .. claims .. options ..
-          '\nclaimed ' .. claims .. ' times, and no dispatcher lived to tell of it' .. tail
+          '\nclaimed ' .. unanswered .. ' times in a row, and no dispatcher lived to tell of it' .. tail
         redis.call('ZADD', KEYS[6], string.format('%.0f', now + ARGV[5]), id)
       else
         local claimed = 'g ' .. string.format('%d', attempt + 1) .. ' ' .. max .. ' ' .. at .. ' ' .. string.format('%d', claims + 1) .. options .. rest

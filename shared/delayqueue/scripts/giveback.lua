@@ -16,6 +16,7 @@ for i = 1, tonumber(ARGV[2]) do
   if claims == claim then
     redis.call('ZREM', KEYS[2], id)
     local state = 'z'
+    options = string.gsub(options, ' u%d+', '')
     if delay == 'dead' then
       redis.call('ZADD', KEYS[3], string.format('%.0f', now + ARGV[1]), id)
     else

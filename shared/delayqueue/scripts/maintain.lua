@@ -11,10 +11,12 @@ local lapsed = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, mos
 for _, id in ipairs(lapsed) do
   redis.call('ZREM', KEYS[2], id)
   local record = redis.call('HGET', KEYS[6], id)
-  local attempt, rest
-  if record then attempt, rest = string.match(record, '^g (%d+)( .*)$') end
+  local attempt, middle, options, rest
+  if record then attempt, middle, options, rest = string.match(record, '^g (%d+)( %d+ %d+ %d+)([^\n]*)(\n.*)$') end
   if attempt then -- the same attempt again: whoever got it already gets it under the same number
-    redis.call('HSET', KEYS[6], id, 's ' .. string.format('%d', attempt - 1) .. rest)
+    local unanswered = string.format('%d', (string.match(options, ' u(%d+)') or 0) + 1)
+    options = string.gsub(options, ' u%d+', '') .. ' u' .. unanswered
+    redis.call('HSET', KEYS[6], id, 's ' .. string.format('%d', attempt - 1) .. middle .. options .. rest)
     redis.call('ZADD', KEYS[1], now, id)
   end
 end

@@ -14,12 +14,12 @@ local moved = 0
 for _, id in ipairs(ids) do
   redis.call('ZREM', KEYS[2], id)
   local record = redis.call('HGET', KEYS[3], id)
-  local max, options, rest
-  if record then max, options, rest = string.match(record, '^z %d+ (%d+) %d+ %d+([^\n]*)(\n.*)$') end
+  local max, claims, options, rest
+  if record then max, claims, options, rest = string.match(record, '^z %d+ (%d+) %d+ (%d+)([^\n]*)(\n.*)$') end
   if max then
-    options = string.gsub(options, ' x%d+', '') -- who redrives wants it sent
+    options = string.gsub(string.gsub(options, ' u%d+', ''), ' x%d+', '') -- who redrives wants it sent
     local at = string.format('%.0f', now)
-    redis.call('HSET', KEYS[3], id, 's 0 ' .. max .. ' ' .. at .. ' 0' .. options .. rest)
+    redis.call('HSET', KEYS[3], id, 's 0 ' .. max .. ' ' .. at .. ' ' .. claims .. options .. rest) -- claims fence a late answer, and only rise
     redis.call('ZADD', KEYS[1], at, id)
     moved = moved + 1
   end

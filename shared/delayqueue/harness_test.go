@@ -1,0 +1,104 @@
+package delayqueue
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluicehq/sluice/localstack/redistest"
+	"github.com/sluicehq/sluice/shared/redisconn"
+)
+
+// clocked is Queues on a clock that the test moves: its scripts read the time from two keys instead of from TIME. That breaks the rule that all keys
+// share a hash tag, so it is for one server only.
+type clocked struct {
+	*Queues
+
+	client redis.UniversalClient
+	nowMS  int64
+}
+
+const start = int64(1_750_000_000_000) // an instant in ms
+
+func newClocked(t testing.TB, r *redistest.Redis, cfg Config) *clocked {
+	t.Helper()
+	q := newQueues(t, r, cfg)
+	for _, s := range []**redis.Script{
+		&q.scripts.enqueue, &q.scripts.claim, &q.scripts.accept, &q.scripts.giveBack, &q.scripts.settle, &q.scripts.change,
+		&q.scripts.maintain, &q.scripts.stats, &q.scripts.redrive, &q.scripts.settled,
+	} {
+		name := map[**redis.Script]string{
+			&q.scripts.enqueue: "enqueue", &q.scripts.claim: "claim", &q.scripts.accept: "accept", &q.scripts.giveBack: "giveback", &q.scripts.settle: "settle",
+			&q.scripts.change: "change", &q.scripts.maintain: "maintain", &q.scripts.stats: "stats", &q.scripts.redrive: "redrive", &q.scripts.settled: "settled",
+		}[s]
+		source, err := sources.ReadFile("scripts/" + name + ".lua")
+		require.NoError(t, err)
+		text := strings.Replace(string(source), "redis.call('TIME')", "redis.call('MGET', 'test:seconds', 'test:micros')", 1)
+		require.NotEqual(t, string(source), text, name)
+		*s = redis.NewScript(text)
+	}
+	c := &clocked{Queues: q, client: r.Client}
+	c.set(t, start)
+	return c
+}
+
+func (c *clocked) set(t testing.TB, ms int64) {
+	t.Helper()
+	c.nowMS = ms
+	require.NoError(t, c.client.MSet(context.Background(), "test:seconds", strconv.FormatInt(ms/1000, 10), "test:micros", strconv.FormatInt(ms%1000*1000, 10)).Err())
+}
+
+func newQueues(t testing.TB, r *redistest.Redis, cfg Config) *Queues {
+	t.Helper()
+	q, err := New(redisconn.Wrap(r.Client, redisconn.Config{CallTimeout: 10 * time.Second}), cfg)
+	require.NoError(t, err)
+	return q
+}
+
+// where are the places that hold an id, over all shards, and its record.
+func where(t testing.TB, client redis.UniversalClient, queue string, shards int, id string) (places []string, record string) {
+	t.Helper()
+	ctx := context.Background()
+	for shard := range shards {
+		p := placeOf(queue, shard)
+		for name, key := range map[string]string{"due": p.due, "leased": p.leased, "awaiting": p.awaiting, "dead": p.dead, "done": p.done} {
+			if client.ZScore(ctx, key, id).Err() == nil {
+				places = append(places, name)
+			}
+		}
+		if text, err := client.HGet(ctx, p.jobs, id).Result(); err == nil {
+			record = text
+		}
+	}
+	return places, record
+}
+
+// simple is a job that is due after a delay.
+func simple(id string, delay time.Duration) Job {
+	return Job{ID: id, Payload: []byte(`{"id":"` + id + `"}`), Delay: delay, MaxAttempts: 1, Backoff: DefaultBackoff()}
+}
+
+// put takes in one job.
+func put(t testing.TB, q *Queues, queue string, j Job) Enqueued {
+	t.Helper()
+	out, errs := q.Enqueue(context.Background(), queue, []Job{j})
+	require.NoError(t, errs[0])
+	return out[0]
+}
+
+// claimAll claims what is due in every shard.
+func claimAll(t testing.TB, q *Queues, queue string) []Claimed {
+	t.Helper()
+	var out []Claimed
+	for shard := range q.AllShards() {
+		c, err := q.Claim(context.Background(), queue, shard, 100, 30*time.Second)
+		require.NoError(t, err)
+		out = append(out, c.Jobs...)
+	}
+	return out
+}
