@@ -83,7 +83,11 @@ func (c Config) options() (*redis.UniversalOptions, error) {
 		o.Username, o.Password, o.DB, o.TLSConfig = parsed.Username, parsed.Password, parsed.DB, parsed.TLSConfig
 	}
 	if c.TLS != nil {
-		o.TLSConfig = c.TLS
+		implied := o.TLSConfig
+		o.TLSConfig = c.TLS.Clone()
+		if o.TLSConfig.ServerName == "" && implied != nil { // the driver verifies every node of a cluster by this name, and dials none without it
+			o.TLSConfig.ServerName = implied.ServerName
+		}
 	}
 	o.CredentialsProviderContext = c.Credentials
 	o.ConnMaxLifetime, o.ConnMaxLifetimeJitter = c.MaxConnAge-c.MaxConnAge/20, c.MaxConnAge/20

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -102,6 +103,58 @@ func TestATokenOpensATLSConnectionAndTheNextConnectionHasTheNextToken(t *testing
 	require.Eventually(t, func() bool { _, _, err := whoami(t.Context(), c); return err == nil }, 10*time.Second, 10*time.Millisecond,
 		"the connection that takes the place of a cut one must bring a token of its own")
 	require.GreaterOrEqual(t, given.Load(), int32(2))
+}
+
+// cluster starts three masters that talk TLS, also to each other, with the user app on each.
+func cluster(t *testing.T) (urls []string, trust *tls.Config) {
+	t.Helper()
+	files, trust := redistest.Certificate(t, "127.0.0.1")
+	var first *redis.Client
+	for i := range 3 {
+		server, err := redisserver.Start(t.Context(), redisserver.Options{TLS: files, Cluster: true, Args: []string{"--tls-cluster", "yes", "--requirepass", "root"}})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = server.Close() })
+		urls = append(urls, server.URL())
+		admin := redis.NewClient(&redis.Options{Addr: server.Addr(), Password: "root", TLSConfig: trust, Protocol: 2})
+		t.Cleanup(func() { _ = admin.Close() })
+		require.NoError(t, (&guarded{admin: admin}).let(t.Context(), "app", "secret"))
+		require.NoError(t, admin.ClusterAddSlotsRange(t.Context(), i*16384/3, (i+1)*16384/3-1).Err())
+		require.NoError(t, admin.Do(t.Context(), "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err())
+		if first == nil {
+			first = admin
+			continue
+		}
+		host, port, err := net.SplitHostPort(server.Addr())
+		require.NoError(t, err)
+		require.NoError(t, first.ClusterMeet(t.Context(), host, port).Err())
+	}
+	return urls, trust
+}
+
+func TestEveryNodeOfAClusterIsReachedByTLSWithCredentialsOfItsOwn(t *testing.T) {
+	t.Parallel()
+	urls, trust := cluster(t)
+	var given atomic.Int32
+	c, err := redisconn.Open(redisconn.Config{
+		URLs: urls[:1], Cluster: true, TLS: trust, CallTimeout: 5 * time.Second, DialTimeout: 5 * time.Second,
+		Credentials: func(context.Context) (string, string, error) {
+			given.Add(1)
+			return "app", "secret", nil
+		},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	script := redis.NewScript(`return redis.call('SET', KEYS[1], 'x')`)
+	for _, key := range []string{"{a}", "{b}", "{c}"} { // slots 15495, 3300 and 7365: one on each node
+		require.Eventually(t, func() bool {
+			_, err := c.Run(t.Context(), script, []string{key})
+			if err != nil {
+				t.Log(err)
+			}
+			return err == nil
+		}, 20*time.Second, 50*time.Millisecond, "the node of %s is not reached", key)
+	}
+	require.GreaterOrEqual(t, given.Load(), int32(3), "a connection to each of three nodes has asked for credentials")
 }
 
 func TestAConnectionIsReplacedBeforeElastiCacheEndsIt(t *testing.T) {
