@@ -27,7 +27,7 @@ func Certificate(t testing.TB, addresses ...string) (*redisserver.TLSFiles, *tls
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "sluice test"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, // the nodes of a cluster call each other
 	}
 	for _, a := range addresses {
 		if ip := net.ParseIP(a); ip != nil {
