@@ -40,23 +40,24 @@ const (
 	maxBackoffMS  = 7 * 86_400_000
 	maxMultiplier = 100
 	maxGroup      = 128
+	maxFIFOID     = 116 // leaves room for attempt and redrives in SQS' 128
 	maxHeader     = 256 // bytes of a name
 	maxHeaderSize = 4096
 )
 
-// parse turns the body into a job, and reports whether it is to be durable. Every bad field is noted.
-func (b *newJob) parse(f *fault.Fields, fifo bool) (delayqueue.Job, bool) {
+// parse turns the body into a job. Every bad field is noted.
+func (b *newJob) parse(f *fault.Fields, fifo bool) delayqueue.Job {
 	j := delayqueue.Job{Payload: b.Payload, MaxAttempts: 1, Backoff: delayqueue.DefaultBackoff(), Group: b.Group, Headers: b.Headers}
 	if b.Payload == nil {
 		f.Add("payload", "is required; null counts")
 	}
 	b.parseTime(f, &j)
-	switch {
-	case b.ID == nil:
-		j.ID = rand.Text()
-	default:
+	if j.ID = rand.Text(); b.ID != nil {
 		j.ID = *b.ID
 		f.CheckName("id", j.ID)
+		if fifo && len(j.ID) > maxFIFOID {
+			f.Add("id", "must be at most %d characters on a FIFO queue, where SQS' deduplication id is made of it", maxFIFOID)
+		}
 	}
 	if b.MaxAttempts != nil {
 		if j.MaxAttempts = *b.MaxAttempts; j.MaxAttempts < 1 || j.MaxAttempts > delayqueue.MaxAttempts {
@@ -81,7 +82,7 @@ func (b *newJob) parse(f *fault.Fields, fifo bool) (delayqueue.Job, bool) {
 	default:
 		f.Add("durability", `must be "redis" or "dynamodb"`)
 	}
-	return j, j.Durable
+	return j
 }
 
 func (b *newJob) parseTime(f *fault.Fields, j *delayqueue.Job) {

@@ -49,7 +49,7 @@ func (a *api) enqueue(w http.ResponseWriter, r *http.Request) error {
 	}
 	var f fault.Fields
 	body.identify(&f, r)
-	job, _ := body.parse(&f, a.fifo(queue))
+	job := body.parse(&f, a.fifo(queue))
 	if err := f.Err(); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (a *api) parseOne(queue string, body *newJob) (delayqueue.Job, error) {
 		return delayqueue.Job{}, err
 	}
 	var f fault.Fields
-	job, _ := body.parse(&f, a.fifo(queue))
+	job := body.parse(&f, a.fifo(queue))
 	return job, f.Err()
 }
 

@@ -98,8 +98,14 @@ func (a *api) reschedule(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.queues.Reschedule(r.Context(), queue, id, change); err != nil {
+	changed, err := a.queues.Reschedule(r.Context(), queue, id, change)
+	if err != nil {
 		return err
+	}
+	if changed.Durable {
+		if err := a.outbox.Change(r.Context(), queue, id, changed.RunAtMS, change.Payload); err != nil {
+			return err
+		}
 	}
 	info, err := a.queues.Get(r.Context(), queue, id)
 	if err != nil {
@@ -129,6 +135,11 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 	info, err := a.queues.Cancel(r.Context(), queue, id)
 	if err != nil {
 		return err
+	}
+	if info.Durable {
+		if err := a.outbox.RemoveID(r.Context(), queue, id); err != nil {
+			return err
+		}
 	}
 	return httpapi.Write(w, http.StatusOK, settledOf(queue, info))
 }

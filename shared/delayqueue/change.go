@@ -137,5 +137,5 @@ func settledInfo(id string, rows []any) (Info, error) {
 		return Info{}, fault.New(fault.JobConflict, "the job is %s, attempt %d: it has left the state that this call needs", h.state, h.attempt).
 			With("state", h.state).With("attempt", h.attempt)
 	}
-	return Info{ID: id, State: h.state, RunAtMS: h.runAtMS, DispatchedAtMS: h.sentMS, Attempt: h.attempt, MaxAttempts: h.maxAttempts}, nil
+	return Info{ID: id, State: h.state, RunAtMS: h.runAtMS, DispatchedAtMS: h.sentMS, Attempt: h.attempt, MaxAttempts: h.maxAttempts, Durable: h.durable}, nil
 }

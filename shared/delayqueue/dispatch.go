@@ -36,7 +36,7 @@ func (q *Queues) Claim(ctx context.Context, queue string, shard, most int, lease
 		}
 		c.Jobs = append(c.Jobs, Claimed{
 			ID: id, Shard: shard, Claim: h.claims, Attempt: h.attempt, RunAtMS: h.runAtMS, Payload: info.Payload,
-			Group: e.Group, Headers: e.Headers, Trace: e.Trace, Durable: e.Durable,
+			Redrives: h.redrives, Group: e.Group, Headers: e.Headers, Trace: h.trace, Durable: h.durable,
 		})
 	}
 	return c, nil

@@ -102,3 +102,15 @@ func claimAll(t testing.TB, q *Queues, queue string) []Claimed {
 	}
 	return out
 }
+
+// claimSome claims until so many jobs came: a job that is due at once is due in the next millisecond.
+func claimSome(t testing.TB, q *Queues, queue string, n int) []Claimed {
+	t.Helper()
+	var out []Claimed
+	require.Eventually(t, func() bool {
+		out = append(out, claimAll(t, q, queue)...)
+		return len(out) >= n
+	}, 10*time.Second, time.Millisecond)
+	require.Len(t, out, n)
+	return out
+}

@@ -96,6 +96,8 @@ type Info struct {
 	Group          string
 	Headers        map[string]string
 	ExpiresAtMS    int64
+	// Durable says that the outbox has it too.
+	Durable bool
 }
 
 // Claimed is a job that a dispatcher holds under a lease.
@@ -104,12 +106,14 @@ type Claimed struct {
 	Shard   int
 	Claim   int64 // fences the answer: only the newest claim's is taken
 	Attempt int
-	RunAtMS int64
-	Payload json.RawMessage
-	Group   string
-	Headers map[string]string
-	Trace   string
-	Durable bool
+	// Redrives is how often it was redriven: its attempts have begun anew as often.
+	Redrives int
+	RunAtMS  int64
+	Payload  json.RawMessage
+	Group    string
+	Headers  map[string]string
+	Trace    string
+	Durable  bool
 }
 
 // Stats are a queue's counts.

@@ -300,7 +300,8 @@ func (m *machine) nacks(rt *rapid.T) {
 	_, err := m.q.Nack(rt.Context(), m.queue, id, attempt, "it failed", delay)
 	j := m.jobs[id]
 	fits := j != nil && j.state == AwaitingAck && j.attempt == attempt
-	outcome(rt, j, fits, err)
+	again := j != nil && (j.state == Scheduled || j.state == Dead) && j.attempt == attempt && j.lastError == "it failed" // the answer was lost
+	outcome(rt, j, fits || again, err)
 	if fits {
 		wait := j.wait()
 		if delay != nil {

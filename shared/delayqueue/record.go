@@ -14,20 +14,20 @@ import (
 // A job's record is text in four parts, so that scripts read its first line only and one hash field holds all of it:
 //
 //	<state> <attempt> <max attempts> <run_at ms> <claims>[ a<ack timeout ms>][ b<backoff>][ x<expires ms>][ t<dispatched ms>][ u<leases that lapsed in a row>]
+//	  [ r<redrives>][ D when the outbox has it too][ T<traceparent>]
 //	<last error>
-//	<JSON of group, headers and trace, or nothing>
+//	<JSON of group and headers, or nothing>
 //	<payload: JSON, or 0x01 and zstd>
 const compressed = 0x01
 
 // compressOver is the payload size in bytes from which compression is tried.
 const compressOver = 1024
 
-// extra is what scripts never look at.
+// extra is what scripts never look at. With the payload it is a job's content: an id that is known with the same content is the same job, whatever
+// trace the request belonged to.
 type extra struct {
 	Group   string            `json:"g,omitempty"`
 	Headers map[string]string `json:"h,omitempty"`
-	Trace   string            `json:"t,omitempty"`
-	Durable bool              `json:"d,omitempty"`
 }
 
 // codec turns jobs into records and back. It is safe for concurrent use.
@@ -64,14 +64,20 @@ func (j *Job) options() string {
 	if j.ExpiresAtMS > 0 {
 		b.WriteString(" x" + strconv.FormatInt(j.ExpiresAtMS, 10))
 	}
+	if j.Durable {
+		b.WriteString(" D")
+	}
+	if j.Trace != "" {
+		b.WriteString(" T" + j.Trace)
+	}
 	return b.String()
 }
 
 // content is the last two parts of a record.
 func (c *codec) content(j *Job) (string, error) {
-	e := extra{Group: j.Group, Headers: j.Headers, Trace: j.Trace, Durable: j.Durable}
+	e := extra{Group: j.Group, Headers: j.Headers}
 	text := ""
-	if e.Group != "" || len(e.Headers) > 0 || e.Trace != "" || e.Durable {
+	if e.Group != "" || len(e.Headers) > 0 {
 		encoded, err := json.Marshal(e)
 		if err != nil {
 			return "", fmt.Errorf("error encoding a job: %w", err)
@@ -110,6 +116,9 @@ type header struct {
 	claims      int64
 	expiresMS   int64
 	sentMS      int64
+	redrives    int
+	durable     bool
+	trace       string
 }
 
 func stateOf(letter string) (State, bool) {
@@ -160,6 +169,12 @@ func parseHeader(line string) (header, error) {
 			h.expiresMS, _ = strconv.ParseInt(option[1:], 10, 64)
 		case strings.HasPrefix(option, "t"):
 			h.sentMS, _ = strconv.ParseInt(option[1:], 10, 64)
+		case strings.HasPrefix(option, "r"):
+			h.redrives, _ = strconv.Atoi(option[1:])
+		case strings.HasPrefix(option, "T"):
+			h.trace = option[1:]
+		case option == "D":
+			h.durable = true
 		}
 	}
 	return h, nil
@@ -187,7 +202,7 @@ func (c *codec) decode(id, record string) (header, Info, extra, error) {
 	}
 	return h, Info{
 		ID: id, State: h.state, RunAtMS: h.runAtMS, DispatchedAtMS: h.sentMS, Attempt: h.attempt, MaxAttempts: h.maxAttempts,
-		LastError: parts[1], Payload: payload, Group: e.Group, Headers: e.Headers, ExpiresAtMS: h.expiresMS,
+		LastError: parts[1], Payload: payload, Group: e.Group, Headers: e.Headers, ExpiresAtMS: h.expiresMS, Durable: h.durable,
 	}, e, nil
 }
 

@@ -48,28 +48,38 @@ func (r *run) restWhileOpen(ctx context.Context) {
 	}
 }
 
-// sendDue sends the outbox's due jobs to SQS, each under a claim, and leaves a mark of what was sent for Redis.
+// sendDue sends the outbox's due jobs to SQS, in steps until none is left.
 func (r *run) sendDue(ctx context.Context) {
-	if r.outbox == nil {
-		return
+	for r.outbox != nil && ctx.Err() == nil {
+		items, err := r.outbox.Due(ctx, time.Now().UnixMilli(), outboxBatch)
+		if err != nil {
+			r.log.Error("redis and the outbox are away: nothing can be sent", "cause", err.Error())
+			return
+		}
+		if r.sendClaimed(ctx, items) == 0 {
+			return
+		}
 	}
-	items, err := r.outbox.Due(ctx, time.Now().UnixMilli(), outboxBatch)
-	if err != nil {
-		r.log.Error("redis and the outbox are away: nothing can be sent", "cause", err.Error())
-		return
-	}
+}
+
+// sendClaimed sends items, each under a claim, leaves a mark of what was sent for Redis, and returns how many it claimed.
+func (r *run) sendClaimed(ctx context.Context, items []outbox.Item) int {
+	claims := 0
 	byQueue := make(map[string][]*outbox.Item)
 	for i := range items {
-		if r.cfg.Queues[items[i].Queue] == "" {
+		expired := items[i].Job.ExpiresAtMS > 0 && items[i].Job.ExpiresAtMS <= time.Now().UnixMilli()
+		if r.cfg.Queues[items[i].Queue] == "" || expired { // an expired one becomes so when Redis has it
 			continue
 		}
 		if ok, err := r.outbox.Claim(ctx, &items[i], r.cfg.Lease); ok && err == nil {
 			byQueue[items[i].Queue] = append(byQueue[items[i].Queue], &items[i])
+			claims++
 		}
 	}
 	for queue, claimed := range byQueue {
 		r.sendItems(queue, claimed)
 	}
+	return claims
 }
 
 func (r *run) sendItems(queue string, items []*outbox.Item) {

@@ -2,7 +2,9 @@ package outbox
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -24,11 +26,98 @@ func (o *Outbox) Claim(ctx context.Context, item *Item, lease time.Duration) (bo
 	return ok, err
 }
 
-// MarkSent notes that a claimed item's job was sent. It stays, so that Redis can be told of it when it is back.
+// MarkSent notes that a claimed item's job was sent. It stays, out of the way of those that wait, so that Redis can be told of it when it is back.
 func (o *Outbox) MarkSent(ctx context.Context, item *Item) (bool, error) {
-	return o.update(ctx, item, "SET #s = :sent, sent_at = :at", "fence = :fence AND #s = :waiting", map[string]types.AttributeValue{
-		":sent": str(sent), ":at": num(o.now().UnixMilli()), ":fence": num(item.fence), ":waiting": str(waiting),
+	text, err := json.Marshal(item.Job)
+	if err != nil {
+		return false, fmt.Errorf("error encoding a job: %w", err)
+	}
+	at := o.now().UnixMilli()
+	return o.move(ctx, item, sentPrefix+bucketOf(item.Job.ID), item.sk, map[string]types.AttributeValue{
+		"job": str(string(text)), "state": str(sent), "sent_at": num(at),
 	})
+}
+
+// Change moves the durable item of a job to a new time, and gives it a new payload unless that is nil. There is nothing to do when it is not here.
+func (o *Outbox) Change(ctx context.Context, queue, id string, runAtMS int64, payload json.RawMessage) error {
+	item, found, err := o.find(ctx, queue, id)
+	if err != nil || !found {
+		return err
+	}
+	item.Job.RunAtMS = runAtMS
+	if payload != nil {
+		item.Job.Payload = payload
+	}
+	text, err := json.Marshal(item.Job)
+	if err != nil {
+		return fmt.Errorf("error encoding a job: %w", err)
+	}
+	pk, sk := dueKey(queue, item.Job, item.Durable)
+	moved, err := o.move(ctx, &item, pk, sk, map[string]types.AttributeValue{"job": str(string(text)), "state": str(waiting)})
+	if err == nil && !moved {
+		err = fault.Unavailable("dynamodb", errors.New("the item was claimed meanwhile"))
+	}
+	return err
+}
+
+// find reads the item of a job that waits here.
+func (o *Outbox) find(ctx context.Context, queue, id string) (Item, bool, error) {
+	at, err := o.get(ctx, str(idKey(queue, id)), str("id"))
+	if err != nil || len(at) == 0 {
+		return Item{}, false, err
+	}
+	raw, err := o.get(ctx, at["due_pk"], at["due_sk"])
+	if err != nil || len(raw) == 0 {
+		return Item{}, false, err
+	}
+	item, err := decode(raw)
+	return item, err == nil, err
+}
+
+func (o *Outbox) get(ctx context.Context, pk, sk types.AttributeValue) (map[string]types.AttributeValue, error) {
+	out, err := o.client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: aws.String(o.table), Key: map[string]types.AttributeValue{"pk": pk, "sk": sk}, ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return nil, fault.Unavailable("dynamodb", err)
+	}
+	return out.Item, nil
+}
+
+// move puts a waiting item in another place, and reports false when its claim is not this one any more.
+func (o *Outbox) move(ctx context.Context, item *Item, pk, sk string, values map[string]types.AttributeValue) (bool, error) {
+	ttl := num((max(item.Job.RunAtMS, o.now().UnixMilli()) + keep.Milliseconds()) / 1000)
+	values["pk"], values["sk"], values["queue"], values["ttl"] = str(pk), str(sk), str(item.Queue), ttl
+	values["lease"], values["fence"] = num(0), num(item.fence+1)
+	held := &types.Put{
+		TableName: aws.String(o.table), Item: values, ConditionExpression: aws.String("attribute_not_exists(pk) OR (fence = :fence AND #s = :waiting)"),
+		ExpressionAttributeNames: map[string]string{"#s": "state"}, ExpressionAttributeValues: map[string]types.AttributeValue{":fence": num(item.fence), ":waiting": str(waiting)},
+	}
+	writes := []types.TransactWriteItem{
+		{Put: held},
+		{Update: &types.Update{
+			TableName: aws.String(o.table), Key: map[string]types.AttributeValue{"pk": str(idKey(item.Queue, item.Job.ID)), "sk": str("id")},
+			UpdateExpression:          aws.String("SET due_pk = :pk, due_sk = :sk, run_at = :at"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":pk": str(pk), ":sk": str(sk), ":at": num(item.Job.RunAtMS)},
+		}},
+	}
+	if pk != item.pk || sk != item.sk {
+		writes = append(writes, types.TransactWriteItem{Delete: &types.Delete{
+			TableName: aws.String(o.table), Key: map[string]types.AttributeValue{"pk": str(item.pk), "sk": str(item.sk)},
+			ConditionExpression: aws.String("fence = :fence AND #s = :waiting"), ExpressionAttributeNames: held.ExpressionAttributeNames,
+			ExpressionAttributeValues: held.ExpressionAttributeValues,
+		}})
+	}
+	_, err := o.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: writes})
+	var canceled *types.TransactionCanceledException
+	switch {
+	case errors.As(err, &canceled):
+		return false, nil
+	case err != nil:
+		return false, fault.Unavailable("dynamodb", err)
+	}
+	item.pk, item.sk, item.fence, item.lease = pk, sk, item.fence+1, 0
+	return true, nil
 }
 
 // Return ends a claim; nobody takes the item before delay has passed.
@@ -68,15 +157,11 @@ func (o *Outbox) Remove(ctx context.Context, item *Item) error {
 
 // RemoveID forgets the durable item of a job that was sent from Redis.
 func (o *Outbox) RemoveID(ctx context.Context, queue, id string) error {
-	key := map[string]types.AttributeValue{"pk": str(idKey(queue, id)), "sk": str("id")}
-	out, err := o.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(o.table), Key: key, ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		return fault.Unavailable("dynamodb", err)
+	at, err := o.get(ctx, str(idKey(queue, id)), str("id"))
+	if err != nil || len(at) == 0 {
+		return err
 	}
-	if len(out.Item) == 0 {
-		return nil
-	}
-	item := Item{Queue: queue, pk: text(out.Item["due_pk"]), sk: text(out.Item["due_sk"])}
+	item := Item{Queue: queue, pk: text(at["due_pk"]), sk: text(at["due_sk"])}
 	item.Job.ID = id
 	return o.Remove(ctx, &item)
 }

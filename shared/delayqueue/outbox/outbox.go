@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,8 +31,16 @@ const (
 	// keep is how long an item outlives its job's due time before DynamoDB's TTL removes it: housekeeping, never a timer.
 	keep = 30 * 24 * time.Hour
 
+	// pageSize is how many items one query reads.
+	pageSize = 100
+
 	waiting = "pending"
 	sent    = "sent"
+
+	// The partition keys of what waits for Redis, of what is durable, and of what was sent and waits for Redis to be told.
+	duePrefix     = "due#"
+	durablePrefix = "durable#"
+	sentPrefix    = "sent#"
 )
 
 // Outbox is one table.
@@ -137,49 +146,60 @@ func (o *Outbox) known(ctx context.Context, queue string, j delayqueue.Job) (del
 // Due reads up to limit jobs that were due at nowMS and that nobody has claimed or sent.
 func (o *Outbox) Due(ctx context.Context, nowMS int64, limit int) ([]Item, error) {
 	var due []Item
-	for _, prefix := range []string{"due", "durable"} {
-		found, err := o.read(ctx, prefix, nowMS, limit)
+	for _, prefix := range []string{duePrefix, durablePrefix} {
+		found, err := o.read(ctx, prefix, nowMS, nowMS, limit-len(due))
 		if err != nil {
 			return nil, err
 		}
-		for _, item := range found {
-			if !item.Sent && item.lease <= nowMS && len(due) < limit {
-				due = append(due, item)
-			}
-		}
+		due = append(due, found...)
 	}
 	return due, nil
 }
 
-// ToReturn reads up to limit items that belong into Redis: all that were taken in while it was down, and durable ones that are due before untilMS.
+// ToReturn reads up to limit items of each kind that belong into Redis: those that were sent, all that were taken in while it was down, and durable ones
+// that are due before untilMS. What somebody has claimed is not among them.
 func (o *Outbox) ToReturn(ctx context.Context, untilMS int64, limit int) ([]Item, error) {
-	found, err := o.read(ctx, "due", 1<<50, limit)
-	if err != nil {
-		return nil, err
+	const always = 1 << 50
+	var out []Item
+	for _, part := range []struct {
+		prefix string
+		until  int64
+	}{{sentPrefix, always}, {duePrefix, always}, {durablePrefix, untilMS}} {
+		found, err := o.read(ctx, part.prefix, part.until, o.now().UnixMilli(), limit)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
 	}
-	durable, err := o.read(ctx, "durable", untilMS, limit)
-	return append(found, durable...), err
+	return out, nil
 }
 
-func (o *Outbox) read(ctx context.Context, prefix string, untilMS int64, limit int) ([]Item, error) {
+// read reads up to limit items of one kind whose time is before untilMS and that are free at freeMS, page by page: what is claimed, or cannot be read,
+// holds up nothing behind it.
+func (o *Outbox) read(ctx context.Context, prefix string, untilMS, freeMS int64, limit int) ([]Item, error) {
 	var items []Item
 	for b := range buckets {
-		out, err := o.client.Query(ctx, &dynamodb.QueryInput{
-			TableName: aws.String(o.table), ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(limit)),
-			KeyConditionExpression: aws.String("pk = :pk AND sk < :until"),
+		in := &dynamodb.QueryInput{
+			TableName: aws.String(o.table), ConsistentRead: aws.Bool(true), Limit: aws.Int32(pageSize),
+			KeyConditionExpression: aws.String("pk = :pk AND sk < :until"), FilterExpression: aws.String("#l <= :free"),
+			ExpressionAttributeNames: map[string]string{"#l": "lease"},
 			ExpressionAttributeValues: map[string]types.AttributeValue{
-				":pk": str(prefix + "#" + strconv.Itoa(b)), ":until": str(dueText(untilMS + 1)),
+				":pk": str(prefix + strconv.Itoa(b)), ":until": str(dueText(untilMS + 1)), ":free": num(freeMS),
 			},
-		})
-		if err != nil {
-			return nil, fault.Unavailable("dynamodb", err)
 		}
-		for _, raw := range out.Items {
-			item, err := decode(raw)
+		for len(items) < limit {
+			out, err := o.client.Query(ctx, in)
 			if err != nil {
-				return nil, err
+				return nil, fault.Unavailable("dynamodb", err)
 			}
-			items = append(items, item)
+			for _, raw := range out.Items {
+				if item, err := decode(raw); err == nil && len(items) < limit {
+					items = append(items, item)
+				}
+			}
+			if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
+				break
+			}
 		}
 	}
 	return items, nil
@@ -194,7 +214,7 @@ func (o *Outbox) Count(ctx context.Context, queue string) (int64, error) {
 			FilterExpression:         aws.String("#q = :queue AND #s = :waiting"),
 			ExpressionAttributeNames: map[string]string{"#q": "queue", "#s": "state"},
 			ExpressionAttributeValues: map[string]types.AttributeValue{
-				":pk": str("due#" + strconv.Itoa(b)), ":queue": str(queue), ":waiting": str(waiting),
+				":pk": str(duePrefix + strconv.Itoa(b)), ":queue": str(queue), ":waiting": str(waiting),
 			},
 		})
 		if err != nil {
@@ -207,13 +227,17 @@ func (o *Outbox) Count(ctx context.Context, queue string) (int64, error) {
 
 // dueKey is where dispatchers find a job: by bucket, and in it by time.
 func dueKey(queue string, j delayqueue.Job, durable bool) (pk, sk string) {
-	prefix := "due"
+	prefix := duePrefix
 	if durable {
-		prefix = "durable"
+		prefix = durablePrefix
 	}
+	return prefix + bucketOf(j.ID), dueText(j.RunAtMS) + "#" + queue + "#" + j.ID
+}
+
+func bucketOf(id string) string {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(j.ID))
-	return prefix + "#" + strconv.Itoa(int(h.Sum32()%buckets)), dueText(j.RunAtMS) + "#" + queue + "#" + j.ID
+	_, _ = h.Write([]byte(id))
+	return strconv.Itoa(int(h.Sum32() % buckets))
 }
 
 func dueText(ms int64) string { return fmt.Sprintf("%016d", ms) }
@@ -225,7 +249,7 @@ func decode(raw map[string]types.AttributeValue) (Item, error) {
 		Queue: text(raw["queue"]), pk: text(raw["pk"]), sk: text(raw["sk"]), lease: integer(raw["lease"]), fence: integer(raw["fence"]),
 		Sent: text(raw["state"]) == sent, SentMS: integer(raw["sent_at"]),
 	}
-	item.Durable = len(item.pk) > 7 && item.pk[:7] == "durable"
+	item.Durable = strings.HasPrefix(item.pk, durablePrefix)
 	if err := json.Unmarshal([]byte(text(raw["job"])), &item.Job); err != nil {
 		return Item{}, fmt.Errorf("error decoding a job of the outbox: %w", err)
 	}

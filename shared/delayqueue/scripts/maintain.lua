@@ -17,7 +17,7 @@ for _, id in ipairs(lapsed) do
     local unanswered = string.format('%d', (string.match(options, ' u(%d+)') or 0) + 1)
     options = string.gsub(options, ' u%d+', '') .. ' u' .. unanswered
     redis.call('HSET', KEYS[6], id, 's ' .. string.format('%d', attempt - 1) .. middle .. options .. rest)
-    redis.call('ZADD', KEYS[1], now, id)
+    redis.call('ZADD', KEYS[1], string.match(middle, '^ %d+ (%d+)'), id) -- at its own due time: the oldest first
   end
 end
 

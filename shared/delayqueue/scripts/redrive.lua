@@ -17,7 +17,8 @@ for _, id in ipairs(ids) do
   local max, claims, options, rest
   if record then max, claims, options, rest = string.match(record, '^z %d+ (%d+) %d+ (%d+)([^\n]*)(\n.*)$') end
   if max then
-    options = string.gsub(string.gsub(options, ' u%d+', ''), ' x%d+', '') -- who redrives wants it sent
+    local redrives = string.format('%d', (string.match(options, ' r(%d+)') or 0) + 1)
+    options = string.gsub(string.gsub(string.gsub(options, ' u%d+', ''), ' r%d+', ''), ' x%d+', '') .. ' r' .. redrives -- who redrives wants it sent
     local at = string.format('%.0f', now)
     redis.call('HSET', KEYS[3], id, 's 0 ' .. max .. ' ' .. at .. ' ' .. claims .. options .. rest) -- claims fence a late answer, and only rise
     redis.call('ZADD', KEYS[1], at, id)

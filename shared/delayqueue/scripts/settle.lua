@@ -14,6 +14,8 @@ local attempt, max, at, claims, options, old, rest = string.match(record, '^w (%
 if attempt ~= ARGV[3] then
   local done = string.match(header, '^k (%d+)')
   if ARGV[1] == 'ack' and done == ARGV[3] then return {1, header} end -- the answer to this ack was lost
+  local failed, why = string.match(record, '^[sz] (%d+)[^\n]*\n([^\n]*)')
+  if ARGV[1] == 'nack' and failed == ARGV[3] and why == ARGV[6] then return {1, header} end -- likewise
   return {0, header}
 end
 redis.call('ZREM', KEYS[2], id)

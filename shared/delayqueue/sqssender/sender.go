@@ -126,7 +126,7 @@ func (s *Sender) sendInOrder(ctx context.Context, queue, url string, jobs []dela
 		}
 		for k := range b.entries {
 			b.entries[k].MessageGroupId = aws.String(groupOf(&jobs[b.jobs[k]]))
-			b.entries[k].MessageDeduplicationId = aws.String(jobs[b.jobs[k]].ID + ":" + strconv.Itoa(jobs[b.jobs[k]].Attempt))
+			b.entries[k].MessageDeduplicationId = aws.String(deduplicationID(&jobs[b.jobs[k]]))
 		}
 		s.slots <- struct{}{}
 		s.sendBatch(ctx, url, b, results)
@@ -135,6 +135,15 @@ func (s *Sender) sendInOrder(ctx context.Context, queue, url string, jobs []dela
 			blocked = blocked || results[i].Outcome == Retry
 		}
 	}
+}
+
+// deduplicationID is id and attempt; a job that was redriven begins its attempts anew, and SQS must not take them for those from before.
+func deduplicationID(j *delayqueue.Claimed) string {
+	id := j.ID + ":" + strconv.Itoa(j.Attempt)
+	if j.Redrives > 0 {
+		id += ":" + strconv.Itoa(j.Redrives)
+	}
+	return id
 }
 
 // batch is up to ten messages; jobs are the indexes of theirs.

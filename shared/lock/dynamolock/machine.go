@@ -52,7 +52,7 @@ func (r *record) acquire(h holder, now, margin int64) (holder, bool, *obstacle) 
 	r.live(now, margin)
 	for i, other := range r.Holders {
 		if other.Token == h.Token && other.Mode == h.Mode {
-			h.Fence, h.Acquired, h.Call = other.Fence, other.Acquired, ""
+			h.Fence, h.Acquired, h.Owner, h.Metadata, h.Call = other.Fence, other.Acquired, other.Owner, other.Metadata, ""
 			r.Holders[i] = h
 			return h, true, nil
 		}

@@ -57,14 +57,14 @@ local function refuse(remaining, owner, why)
   return {0, remaining, owner, why}
 end
 
--- A token that asks again gets no call's name into its record, so that no call that gave up takes away what another one got.
+-- A token that asks again keeps its record but for the call, which is nobody's then: no call that gave up takes away what another one got.
 if kind == 'X' then
   local record = string.sub(state, 61)
   local owner = string.match(record, '^[^\n]+\n[^\n]+\n([^\n]*)')
   if string.sub(record, 1, #token + 1) ~= token .. '\n' then return refuse(ends - now, owner, 0) end
   if permits > 0 then return refuse(ends - now, owner, 2) end
   local acquired = tonumber(string.sub(state, 45, 60))
-  write(string.sub(state, 1, 1), 'X', ttl, last, acquired, token .. '\n-' .. string.sub(ARGV[2], #token + #call + 2))
+  write(string.sub(state, 1, 1), 'X', ttl, last, acquired, token .. '\n-' .. string.match(record, '^[^\n]+\n[^\n]+(\n.*)$'))
   return {1, last, acquired, now + ttl, 1, 1}
 end
 if #KEYS == 1 and (waiting or kind == 'S') then return 0 end
@@ -116,15 +116,15 @@ if permits == 0 then
   return {1, fence, now, now + ttl, 0, 1}
 end
 
-local acquired = now
+local acquired, label = now, string.sub(ARGV[2], #token + 2)
 if mine then
   local record = redis.call('HGET', KEYS[3], token)
   fence, acquired = tonumber(string.sub(record, 1, 16)), tonumber(string.sub(record, 17, 32))
+  label = '-' .. string.match(record, '^[^\n]+(\n.*)$', 33)
 else
   last = fence
 end
-local call_kept = mine and '-' or call
-redis.call('HSET', KEYS[3], token, string.format('%016.0f%016.0f', fence, acquired) .. call_kept .. string.sub(ARGV[2], #token + #call + 2))
+redis.call('HSET', KEYS[3], token, string.format('%016.0f%016.0f', fence, acquired) .. label)
 redis.call('ZADD', KEYS[2], text(now + ttl), token)
 local longest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] - now
 write(flag, 'S', longest, last, 0, '')

@@ -1,0 +1,187 @@
+package delayqueue
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluicehq/sluice/localstack/redistest"
+	"github.com/sluicehq/sluice/shared/fault"
+)
+
+// Two transitions that want the same job at the same time: either may win, never both, and never neither.
+
+const rounds = 60
+
+// race runs two calls at once, many times; prepare makes their job, and judge is told who won.
+func race(t *testing.T, cfg Config, prepare func(q *Queues, queue, id string), a, b func(q *Queues, queue, id string) bool, judge func(q *Queues, queue, id string, aWon, bWon bool)) {
+	t.Helper()
+	r := redistest.Single(t)
+	q := newQueues(t, r, cfg)
+	wins := [2]int{}
+	for i := range rounds {
+		queue, id := redistest.Name("race"), fmt.Sprintf("job-%d", i)
+		prepare(q, queue, id)
+		var aWon, bWon bool
+		var wait sync.WaitGroup
+		begin := make(chan struct{})
+		wait.Go(func() { <-begin; aWon = a(q, queue, id) })
+		wait.Go(func() { <-begin; bWon = b(q, queue, id) })
+		close(begin)
+		wait.Wait()
+		judge(q, queue, id, aWon, bWon)
+		places, _ := where(t, r.Client, queue, q.AllShards(), id)
+		require.Len(t, places, 1, "in exactly one place")
+		if aWon {
+			wins[0]++
+		}
+		if bWon {
+			wins[1]++
+		}
+	}
+	t.Logf("of %d, the first won %d and the second %d", rounds, wins[0], wins[1])
+}
+
+func one(t *testing.T) func(q *Queues, queue, id string, aWon, bWon bool) {
+	t.Helper()
+	return func(_ *Queues, _, _ string, aWon, bWon bool) { require.NotEqual(t, aWon, bWon, "exactly one wins") }
+}
+
+func state(t *testing.T, q *Queues, queue, id string) State {
+	t.Helper()
+	info, err := q.Get(context.Background(), queue, id)
+	require.NoError(t, err)
+	return info.State
+}
+
+// awaiting makes a job whose first attempt awaits its ack.
+func awaiting(t *testing.T, ack time.Duration) func(q *Queues, queue, id string) {
+	t.Helper()
+	return func(q *Queues, queue, id string) {
+		j := simple(id, 0)
+		j.MaxAttempts, j.AckTimeout = 2, ack
+		put(t, q, queue, j)
+		claimed := claimSome(t, q, queue, 1)
+		ok, err := q.Accept(context.Background(), queue, claimed[0].Shard, claimed)
+		require.NoError(t, err)
+		require.True(t, ok[0])
+	}
+}
+
+func TestACancelAgainstAClaimHasOneWinner(t *testing.T) {
+	t.Parallel()
+	race(t, Config{}, func(q *Queues, queue, id string) { put(t, q, queue, simple(id, 0)) },
+		func(q *Queues, queue, id string) bool {
+			_, err := q.Cancel(context.Background(), queue, id)
+			return err == nil
+		},
+		func(q *Queues, queue, _ string) bool { return len(claimAll(t, q, queue)) == 1 },
+		one(t))
+}
+
+func TestARescheduleAgainstAClaimHasOneWinner(t *testing.T) {
+	t.Parallel()
+	later := time.Hour
+	race(t, Config{}, func(q *Queues, queue, id string) { put(t, q, queue, simple(id, 0)) },
+		func(q *Queues, queue, id string) bool {
+			_, err := q.Reschedule(context.Background(), queue, id, Change{Delay: &later})
+			return err == nil
+		},
+		func(q *Queues, queue, _ string) bool { return len(claimAll(t, q, queue)) == 1 },
+		one(t))
+}
+
+func TestAnAckAgainstItsTimeoutHasOneWinner(t *testing.T) {
+	t.Parallel()
+	race(t, Config{Shards: 1}, awaiting(t, time.Millisecond),
+		func(q *Queues, queue, id string) bool {
+			_, err := q.Ack(context.Background(), queue, id, 1)
+			return err == nil
+		},
+		func(q *Queues, queue, _ string) bool {
+			m, err := q.Maintain(context.Background(), queue, 0, 10)
+			require.NoError(t, err)
+			return m.Missed == 1
+		},
+		func(q *Queues, queue, id string, acked, missed bool) {
+			require.NotEqual(t, acked, missed, "exactly one wins")
+			want := Succeeded
+			if missed {
+				want = Scheduled
+			}
+			require.Equal(t, want, state(t, q, queue, id))
+		})
+}
+
+func TestAnEnqueueAgainstItsOwnRetryMakesOneJob(t *testing.T) {
+	t.Parallel()
+	fresh := func(q *Queues, queue, id string) bool { return !put(t, q, queue, simple(id, time.Hour)).Duplicate }
+	race(t, Config{}, func(*Queues, string, string) {}, fresh, fresh, one(t))
+}
+
+func TestARedriveAgainstThePruningOfTheDeadHasOneWinner(t *testing.T) {
+	t.Parallel()
+	race(t, Config{Shards: 1, DeadRetention: time.Millisecond}, func(q *Queues, queue, id string) {
+		put(t, q, queue, simple(id, 0))
+		claimed := claimSome(t, q, queue, 1)
+		_, err := q.GiveBack(context.Background(), queue, 0, []Refused{{Job: claimed[0], Poison: true, Error: "too large"}})
+		require.NoError(t, err)
+	}, func(q *Queues, queue, id string) bool {
+		n, err := q.Redrive(context.Background(), queue, []string{id}, 0)
+		require.NoError(t, err)
+		return n == 1
+	}, func(q *Queues, queue, _ string) bool {
+		m, err := q.Maintain(context.Background(), queue, 0, 10)
+		require.NoError(t, err)
+		return m.Pruned == 1
+	}, func(q *Queues, queue, id string, redriven, pruned bool) {
+		require.False(t, redriven && pruned)
+		if pruned {
+			_, err := q.Get(context.Background(), queue, id)
+			require.Equal(t, fault.JobNotFound, fault.CodeOf(err))
+			put(t, q, queue, simple(id, 0)) // its id is free again; and race wants to find it somewhere
+			return
+		}
+		require.True(t, redriven, "it was dead until one of them came")
+		require.Equal(t, Scheduled, state(t, q, queue, id))
+	})
+}
+
+// Two dispatchers at once, as EventBridge may have it: each job goes to one of them.
+func TestTwoDispatchersThatClaimAtOnceNeverGetTheSameJob(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
+		q, queue := newQueues(t, r, Config{Shards: 1}), redistest.Name("race")
+		const jobs = 400
+		for n := range jobs {
+			put(t, q, queue, simple(fmt.Sprintf("job-%d", n), 0))
+		}
+		var mu sync.Mutex
+		seen := make(map[string]int)
+		var wait sync.WaitGroup
+		for range 4 {
+			wait.Go(func() {
+				for {
+					c, err := q.Claim(context.Background(), queue, 0, 10, time.Minute)
+					if err != nil || len(c.Jobs) == 0 {
+						return
+					}
+					mu.Lock()
+					for _, j := range c.Jobs {
+						seen[j.ID]++
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		wait.Wait()
+		require.Len(t, seen, jobs)
+		for id, n := range seen {
+			require.Equal(t, 1, n, id)
+		}
+	})
+}
