@@ -9,8 +9,7 @@ import (
 
 // newCounted makes the state of a rule that nothing has been charged to. The math is that of scripts/decide.lua.
 func newCounted(r policy.Rule) counted {
-	base := rule{Rule: r, window: r.WindowMS * 1000, tick: r.Tick()}
-	base.w = base.window / base.tick
+	base := ruleOf(r)
 	switch r.Algorithm {
 	case policy.FixedWindow:
 		return &fixedWindow{rule: base}
@@ -28,6 +27,11 @@ type rule struct {
 	policy.Rule
 	window, tick, w int64
 	at              int64
+}
+
+func ruleOf(r policy.Rule) rule {
+	window, tick := r.WindowMS*1000, r.Tick()
+	return rule{Rule: r, window: window, tick: tick, w: window / tick}
 }
 
 func (r *rule) same(other policy.Rule) bool { return r.Rule == other }

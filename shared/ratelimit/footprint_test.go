@@ -108,7 +108,8 @@ func TestACheckIsOneScriptCallForAnyNumberOfRules(t *testing.T) {
 	r := redistest.Single(t)
 	l := open(t, r)
 	ask(t, l, newCheck("first", 1, newRule(policy.GCRA, 10, hour)))
-	require.Equal(t, 1, commands(t, r, "eval"), "only the first call sends the script")
+	ask(t, l, newCheck("first", 1, newRule(policy.FixedWindow, 10, hour)))
+	require.Equal(t, 2, commands(t, r, "eval"), "only the first calls send the scripts")
 	for rules := 1; rules <= policy.MaxRules; rules++ {
 		c := newCheck("k", 1)
 		for i := range rules {
@@ -126,7 +127,7 @@ func TestACheckIsOneScriptCallForAnyNumberOfRules(t *testing.T) {
 			require.True(t, allowed)
 		}), "20 checks of %d rules", rules)
 	}
-	require.Equal(t, 1, commands(t, r, "eval"))
+	require.Equal(t, 2, commands(t, r, "eval"))
 }
 
 // No peer's limiter survives it all: a restart and a failover forget the scripts.

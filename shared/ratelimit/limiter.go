@@ -130,8 +130,11 @@ func settled(c Check) Decision {
 
 // bySlot asks one slot after the other, and gives back what was charged when a later one denies or fails.
 func (l *Limiter) bySlot(ctx context.Context, op operation, checks []Check) ([]verdict, bool, error) {
-	if len(checks) == 0 {
+	switch len(checks) {
+	case 0:
 		return nil, true, nil
+	case 1:
+		return l.redis.decide(ctx, op, checks)
 	}
 	groups, order := l.group(checks)
 	out := make([]verdict, len(checks))

@@ -13,12 +13,15 @@ import (
 )
 
 var (
+	//go:embed scripts/buckets.lua
+	bucketsSource string
 	//go:embed scripts/quick.lua
 	quickSource string
 	//go:embed scripts/decide.lua
 	decideSource string
 
-	decideScript = redis.NewScript(quickSource + decideSource)
+	bucketsScript = redis.NewScript(bucketsSource)
+	decideScript  = redis.NewScript(quickSource + decideSource)
 )
 
 // operation is what decide.lua does.
@@ -29,9 +32,8 @@ const (
 	opPeek   operation = "peek"
 	opRefund operation = "refund"
 
-	// Checks that the front of the script may answer.
-	opBuckets operation = "buckets"
-	opLog     operation = "log"
+	// opLog is a check that the front of the script may answer.
+	opLog operation = "log"
 )
 
 // Redis is the engine that counts in Redis: one script call for all checks of one hash slot.
@@ -39,7 +41,7 @@ type Redis struct {
 	conn *redisconn.Conn
 	// now replaces the server's clock in tests: microseconds as text.
 	now func() string
-	// whole keeps tests from the front of the script.
+	// whole keeps tests from the shorter scripts.
 	whole bool
 }
 
@@ -56,6 +58,11 @@ func ringKey(c Check, rule string) string { return stateKey(c) + ":" + rule }
 
 // decide answers checks whose keys share a hash slot.
 func (e *Redis) decide(ctx context.Context, op operation, checks []Check) ([]verdict, bool, error) {
+	if op == opCheck && len(checks) == 1 && !e.whole {
+		if v, known, err := e.buckets(ctx, checks[0]); known || err != nil {
+			return []verdict{v}, v.fits || checks[0].Mode == policy.Shadow, err
+		}
+	}
 	keys, args := e.arguments(op, checks)
 	reply, err := e.conn.Run(ctx, decideScript, keys, args...)
 	if err != nil {
@@ -94,16 +101,10 @@ func (e *Redis) shape(op operation, checks []Check) operation {
 	if op != opCheck || len(checks) != 1 || e.whole {
 		return op
 	}
-	rules := checks[0].Rules
-	if len(rules) == 1 && rules[0].Algorithm == policy.SlidingWindow {
+	if rules := checks[0].Rules; len(rules) == 1 && rules[0].Algorithm == policy.SlidingWindow {
 		return opLog
 	}
-	for _, r := range rules {
-		if r.Algorithm != policy.TokenBucket && r.Algorithm != policy.GCRA {
-			return op
-		}
-	}
-	return opBuckets
+	return op
 }
 
 // signature is a rule as its line in the state begins: where it differs, the state was written under another rule.

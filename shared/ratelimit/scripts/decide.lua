@@ -1,10 +1,10 @@
 -- Decides one or several checks: all of their rules are charged, or none.
 --
 -- KEYS  for each check: its state, then one ring for each of its rules that is a sliding_window. All share a hash tag.
---       state is text: "<last µs> <offset µs>", then a line for each rule, "<name> <algorithm> <limit> <window µs> <tick µs> <numbers>", where
---       each number but those of the rule has 16 columns.
+--       state is text: "<last µs, in 16 columns> <offset µs>", then a line for each rule: "<name> <algorithm> <limit> <window µs> <tick µs>
+--       <numbers>", where each number has 16 columns, but for the lag of a bucket.
 --       ring holds the instants that a sliding_window admitted: 11 bytes each, 7 for the instant (µs) and 4 for the running total, big-endian.
--- ARGV  1 "check" | "peek" | "refund"; "buckets" and "log" are checks that quick.lua, the front of this script, looks at first
+-- ARGV  1 "check" | "peek" | "refund"; "log" is a check that quick.lua, the front of this script, looks at first
 --       2 now µs, or "" for the server's time   3 number of checks   4 channel that hears of refunds
 --       then for each check: what to say of it there, cost, 1 when its denial denies all (0 in shadow), number of rules,
 --       then for each rule: "<name> <algorithm> <limit> <window µs> <tick µs> ", limit, window µs, burst, tick µs
@@ -13,14 +13,16 @@
 -- Time never runs backwards for a key: when the server's clock is set back, the key's own clock goes on from where it was (offset).
 -- Every product stays below 2^53: the caller chooses a rule's tick so that burst or limit times window in ticks does.
 
--- Buckets: token_bucket and gcra are one algorithm. used is the debt in units of window ticks, drained by limit each tick; at is when it was so.
+-- Buckets: token_bucket and gcra are one algorithm. used is the debt in units of window ticks, drained by limit each tick; lag is
+-- how long before the state's last instant it was so, less than a tick.
 local bucket = {columns = 2}
 
 function bucket.open(r, old, at)
   r.used, r.at = 0, at
   if not old then return end
-  local elapsed = floor((at - old[2]) / old.tick)
-  r.at = old[2] + elapsed * old.tick
+  local since = old.last - old[2]
+  local elapsed = floor((at - since) / old.tick)
+  r.at = since + elapsed * old.tick
   local left = 0 -- drained at the old rate
   if elapsed < old[1] / old.limit then left = max(0, old[1] - elapsed * old.limit) end
   if old.window ~= r.window or old.tick ~= r.tick then -- units of the old window become as many of the new one
@@ -47,7 +49,7 @@ function bucket.reset(r, at)
   return ceil(r.used / r.limit) * r.tick - (at - r.at)
 end
 
-function bucket.numbers(r) return string.format('%16.0f %16.0f', r.used, r.at) end
+function bucket.numbers(r, at) return string.format('%16.0f %.0f', r.used, at - r.at) end
 
 -- Fixed windows are aligned to the epoch.
 local fixed = {columns = 2}
@@ -259,7 +261,7 @@ local function read(key)
       s.offset = s.last - now
     end
     for name, algorithm, limit, window, tick, numbers in string.gmatch(rest, '(%S+) (%S+) (%d+) (%d+) (%d+) ([^\n]*)\n') do
-      local line = {algorithm = algorithm, limit = tonumber(limit), window = tonumber(window), tick = tonumber(tick)}
+      local line = {last = tonumber(last), algorithm = algorithm, limit = tonumber(limit), window = tonumber(window), tick = tonumber(tick)}
       for number in string.gmatch(numbers, '%d+') do line[#line + 1] = tonumber(number) end
       s.lines[name] = line
     end
@@ -314,7 +316,7 @@ local function write(checks)
   for _, c in ipairs(checks) do
     if not done[c.state] then
       done[c.state] = true
-      local at, keep, text, rings = c.state.last, 0, {string.format('%16.0f %16.0f\n', c.state.last, c.state.offset)}, {}
+      local at, keep, text, rings = c.state.last, 0, {string.format('%16.0f %.0f\n', c.state.last, c.state.offset)}, {}
       for _, r in ipairs(c.rules) do
         local full = r.act.reset(r, at)
         if r.act.write then
@@ -323,7 +325,7 @@ local function write(checks)
         end
         keep = max(keep, full)
         if full > 0 then
-          text[#text + 1] = r.rule .. r.act.numbers(r) .. '\n'
+          text[#text + 1] = r.rule .. r.act.numbers(r, at) .. '\n'
         end
       end
       if keep == 0 then

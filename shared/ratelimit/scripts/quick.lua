@@ -1,6 +1,6 @@
--- The front of decide.lua, for the commonest checks by far: one key whose rules are all buckets, or are one exact log, and are still those that
--- its state was written with. It decides as the algorithms in decide.lua do, with fewer commands and without making their tables; what it finds
--- otherwise it leaves to them, before it has written anything. See decide.lua for KEYS, ARGV and reply.
+-- The front of decide.lua, for one key whose only rule is an exact log, and still that which its state was written with. It decides as decide.lua
+-- does, with fewer commands and without making its tables; what it finds otherwise it leaves to that, before it has written anything. See
+-- decide.lua for KEYS, ARGV and reply.
 local now = tonumber(ARGV[2])
 if not now then
   local time = redis.call('TIME')
@@ -9,70 +9,12 @@ end
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local op = ARGV[1]
 
-if op == 'buckets' then
-  local raw, last, offset = redis.call('GET', KEYS[1]), now, 0
-  local cost, known, fit, pos = tonumber(ARGV[6]), true, true, 35
-  if raw then
-    local before = tonumber(string.sub(raw, 1, 16))
-    offset = tonumber(string.sub(raw, 18, 33))
-    known = before and offset and now + offset >= before -- else it is no state, or the clock was set back
-    if known then last = now + offset end
-  end
-  local reply, debts, ats = {1, 1}, {}, {}
-  for p = 9, #ARGV, 5 do
-    local rule, limit, burst, tick = ARGV[p], tonumber(ARGV[p + 1]), tonumber(ARGV[p + 3]), tonumber(ARGV[p + 4])
-    local w, debt, at = ARGV[p + 2] / tick, 0, last
-    if not known then break end
-    if raw then
-      local from = pos + #rule
-      if string.sub(raw, pos, from - 1) ~= rule then
-        known = false
-        break
-      end
-      debt, at = tonumber(string.sub(raw, from, from + 15)), tonumber(string.sub(raw, from + 17, from + 32))
-      pos = from + 34
-      local elapsed = floor((last - at) / tick)
-      at = at + elapsed * tick
-      if elapsed < debt / limit then debt = min(max(0, debt - elapsed * limit), burst * w) else debt = 0 end
-    end
-    local over, wait = debt - (burst - cost) * w, 0
-    if cost > burst then
-      wait, fit = -1, false
-    elseif over > 0 then
-      wait, fit = ceil(over / limit) * tick - (last - at), false
-    end
-    local n = #debts + 1
-    debts[n], ats[n], reply[3 * n + 2] = debt, at, wait
-  end
-  if known and (not raw or #raw == pos - 1) then
-    local keep, text, n = 0, string.format('%16.0f %16.0f\n', last, offset), 0
-    for p = 9, #ARGV, 5 do
-      n = n + 1
-      local limit, burst, tick = tonumber(ARGV[p + 1]), tonumber(ARGV[p + 3]), tonumber(ARGV[p + 4])
-      local w = ARGV[p + 2] / tick
-      local debt, at, reset = debts[n], ats[n], 0
-      if fit then debt = debt + cost * w end
-      if debt > 0 then reset = ceil(debt / limit) * tick - (last - at) end
-      keep = max(keep, reset)
-      text = text .. ARGV[p] .. string.format('%16.0f %16.0f\n', debt, at)
-      reply[3 * n], reply[3 * n + 1] = floor((burst * w - debt) / w), reset
-    end
-    if fit then
-      if ARGV[2] ~= '' then keep = 3600000000 end -- the server's clock is not the caller's
-      redis.call('SET', KEYS[1], text, 'PX', string.format('%.0f', ceil(keep / 1000)))
-    else
-      reply[1], reply[2] = 1 - ARGV[7], 0
-    end
-    return reply
-  end
-end
-
 if op == 'log' then
   local raw, rule, cost = redis.call('GET', KEYS[1]), ARGV[9], tonumber(ARGV[6])
   local limit, window = tonumber(ARGV[10]), tonumber(ARGV[11])
-  if raw and cost <= limit and #raw == 34 + #rule + 85 and string.sub(raw, 35, 34 + #rule) == rule then
-    local last, before = now + string.sub(raw, 18, 33), tonumber(string.sub(raw, 1, 16))
-    local from, edge = 35 + #rule, last - window
+  if raw and cost <= limit and #raw == 19 + #rule + 85 and string.sub(raw, 17, 19 + #rule) == ' 0\n' .. rule then
+    local last, before = now, tonumber(string.sub(raw, 1, 16))
+    local from, edge = 20 + #rule, last - window
     local head, len = tonumber(string.sub(raw, from, from + 15)), tonumber(string.sub(raw, from + 17, from + 32))
     local size, base = tonumber(string.sub(raw, from + 34, from + 49)), tonumber(string.sub(raw, from + 51, from + 66))
     local total = tonumber(string.sub(raw, from + 68, from + 83))
@@ -107,9 +49,9 @@ if op == 'log' then
       t = (t - t3) / 256
       redis.call('SETRANGE', KEYS[2], ((head + len) % size) * 11,
         string.char(floor(at / 256), at % 256, at3, at4, at5, at6, at7, floor(t / 256), t % 256, t3, t4))
-      local ms = string.format('%.0f', ARGV[2] ~= '' and 3600000 or ceil(window / 1000))
-      redis.call('SET', KEYS[1], string.format('%16.0f %16.0f\n%s%16.0f %16.0f %16.0f %16.0f %16.0f\n',
-        last, last - now, rule, head, len + 1, size, base, total), 'PX', ms)
+      local ms = ARGV[2] ~= '' and 3600000 or ceil(window / 1000)
+      redis.call('SET', KEYS[1], string.format('%16.0f 0\n%s%16.0f %16.0f %16.0f %16.0f %16.0f\n',
+        last, rule, head, len + 1, size, base, total), 'PX', ms)
       redis.call('PEXPIRE', KEYS[2], ms)
       return {1, 1, limit - (total - base), window, 0}
     end
@@ -123,5 +65,5 @@ if op == 'log' then
     end
   end
 end
-if op == 'buckets' or op == 'log' then op = 'check' end
+if op == 'log' then op = 'check' end
 

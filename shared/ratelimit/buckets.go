@@ -1,0 +1,55 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluicehq/sluice/shared/policy"
+)
+
+// buckets decides a check with the script for rules that are all buckets. It is not known when there is another rule, or when the script finds a
+// state that it leaves to decide.lua.
+func (e *Redis) buckets(ctx context.Context, c Check) (v verdict, known bool, err error) {
+	args := make([]any, 0, 4*len(c.Rules)+1)
+	states := make([]bucket, len(c.Rules))
+	for i, r := range c.Rules {
+		if r.Algorithm != policy.TokenBucket && r.Algorithm != policy.GCRA || r.Tick() != 1 {
+			return verdict{}, false, nil
+		}
+		states[i].rule = ruleOf(r)
+		w := states[i].w
+		args = append(args, signature(r), r.Limit, r.Capacity()*w, c.Cost*w)
+	}
+	if now := e.now(); now != "" {
+		args = append(args, now)
+	}
+	reply, err := e.conn.Run(ctx, bucketsScript, []string{stateKey(c)}, args...)
+	if errors.Is(err, redis.Nil) {
+		return verdict{}, false, nil
+	}
+	if err != nil {
+		return verdict{}, false, err
+	}
+	debts, _ := reply.([]any)
+	if len(debts) != len(states) {
+		return verdict{}, false, fmt.Errorf("unexpected reply of buckets: %v", reply)
+	}
+	v = verdict{fits: true, rules: make([]numbers, len(states))}
+	for i := range states {
+		states[i].used, _ = debts[i].(int64)
+		v.fits = v.fits && states[i].wait(c.Cost) == 0
+	}
+	for i := range states {
+		s := &states[i]
+		if v.fits {
+			s.charge(c.Cost)
+		} else {
+			v.rules[i].retry = s.wait(c.Cost)
+		}
+		v.rules[i].remaining, v.rules[i].reset = s.remaining(), s.reset()
+	}
+	return v, true, nil
+}
