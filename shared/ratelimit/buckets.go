@@ -10,7 +10,7 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// buckets decides a check with the script for rules that are all buckets. It is not known when there is another rule, or when the script finds a
+// buckets decides a check with the scripts for rules that are all buckets. It is not known when there is another rule, or when the script finds a
 // state that it leaves to decide.lua.
 func (e *Redis) buckets(ctx context.Context, c Check) (v verdict, known bool, err error) {
 	args := make([]any, 0, 4*len(c.Rules)+1)
@@ -26,30 +26,47 @@ func (e *Redis) buckets(ctx context.Context, c Check) (v verdict, known bool, er
 	if now := e.now(); now != "" {
 		args = append(args, now)
 	}
-	reply, err := e.conn.Run(ctx, bucketsScript, []string{stateKey(c)}, args...)
+	script := bucketsScript
+	if len(states) == 1 {
+		script = bucketScript
+	}
+	reply, err := e.conn.Run(ctx, script, []string{stateKey(c)}, args...)
 	if errors.Is(err, redis.Nil) {
 		return verdict{}, false, nil
 	}
 	if err != nil {
 		return verdict{}, false, err
 	}
-	debts, _ := reply.([]any)
-	if len(debts) != len(states) {
+	switch debt := reply.(type) {
+	case int64:
+		states[0].used = debt
+	case []any:
+		if len(debt) != len(states) {
+			return verdict{}, false, fmt.Errorf("buckets replied with %d debts, not %d", len(debt), len(states))
+		}
+		for i := range states {
+			states[i].used, _ = debt[i].(int64)
+		}
+	default:
 		return verdict{}, false, fmt.Errorf("unexpected reply of buckets: %v", reply)
 	}
-	v = verdict{fits: true, rules: make([]numbers, len(states))}
+	return settle(states, c.Cost), true, nil
+}
+
+// settle charges the states when there is room in all of them, as the script did.
+func settle(states []bucket, cost int64) verdict {
+	v := verdict{fits: true, rules: make([]numbers, len(states))}
 	for i := range states {
-		states[i].used, _ = debts[i].(int64)
-		v.fits = v.fits && states[i].wait(c.Cost) == 0
+		v.fits = v.fits && states[i].wait(cost) == 0
 	}
 	for i := range states {
 		s := &states[i]
 		if v.fits {
-			s.charge(c.Cost)
+			s.charge(cost)
 		} else {
-			v.rules[i].retry = s.wait(c.Cost)
+			v.rules[i].retry = s.wait(cost)
 		}
 		v.rules[i].remaining, v.rules[i].reset = s.remaining(), s.reset()
 	}
-	return v, true, nil
+	return v
 }

@@ -108,8 +108,9 @@ func TestACheckIsOneScriptCallForAnyNumberOfRules(t *testing.T) {
 	r := redistest.Single(t)
 	l := open(t, r)
 	ask(t, l, newCheck("first", 1, newRule(policy.GCRA, 10, hour)))
+	ask(t, l, newCheck("first", 1, newRule(policy.GCRA, 10, hour), named("second", newRule(policy.GCRA, 10, hour))))
 	ask(t, l, newCheck("first", 1, newRule(policy.FixedWindow, 10, hour)))
-	require.Equal(t, 2, commands(t, r, "eval"), "only the first calls send the scripts")
+	require.Equal(t, 3, commands(t, r, "eval"), "only the first calls send the scripts")
 	for rules := 1; rules <= policy.MaxRules; rules++ {
 		c := newCheck("k", 1)
 		for i := range rules {
@@ -127,7 +128,7 @@ func TestACheckIsOneScriptCallForAnyNumberOfRules(t *testing.T) {
 			require.True(t, allowed)
 		}), "20 checks of %d rules", rules)
 	}
-	require.Equal(t, 2, commands(t, r, "eval"))
+	require.Equal(t, 3, commands(t, r, "eval"))
 }
 
 // No peer's limiter survives it all: a restart and a failover forget the scripts.

@@ -13,6 +13,8 @@ import (
 )
 
 var (
+	//go:embed scripts/bucket.lua
+	bucketSource string
 	//go:embed scripts/buckets.lua
 	bucketsSource string
 	//go:embed scripts/quick.lua
@@ -20,6 +22,7 @@ var (
 	//go:embed scripts/decide.lua
 	decideSource string
 
+	bucketScript  = redis.NewScript(bucketSource)
 	bucketsScript = redis.NewScript(bucketsSource)
 	decideScript  = redis.NewScript(quickSource + decideSource)
 )

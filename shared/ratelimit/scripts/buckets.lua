@@ -1,4 +1,4 @@
--- Decides one check whose rules are all buckets that count in microseconds: the commonest check, with as few commands and numbers as can be.
+-- Decides one check whose rules are several buckets that count in microseconds, with as few commands and numbers as can be.
 --
 -- KEYS  1 state, see decide.lua
 -- ARGV  for each rule: its text as it stands in the state, limit, capacity in units of window µs, what the cost adds to the debt in these units;
