@@ -33,8 +33,8 @@ test-race: redis ## The same under the race detector (needs a C compiler)
 	$(GO_TEST) -race ./...
 
 .PHONY: chaos
-chaos: redis ## The long fault suite: 20 000 jobs, 50 kills, every job accounted for
-	SLUICE_CHAOS_JOBS=20000 SLUICE_CHAOS_KILLS=50 go test -count=1 -timeout 30m -v ./localstack/chaos/...
+chaos: redis ## The long fault suite: 20 000 jobs, 50 kills, Redis away for 60 s, every job accounted for
+	SLUICE_CHAOS_JOBS=20000 SLUICE_CHAOS_KILLS=50 SLUICE_CHAOS_AWAY_SECONDS=60 go test -count=1 -timeout 30m -v ./localstack/chaos/...
 
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder and handler for FUZZTIME (default 20s) each

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/httpapi"
 	"github.com/sluicehq/sluice/shared/policy/dynamopolicy"
 	"github.com/sluicehq/sluice/shared/redisconn"
@@ -32,9 +33,6 @@ const (
 	heartbeatLate = 2 * time.Minute
 	memoryWarn    = 0.8
 )
-
-// heartbeatKey is where the dispatcher writes when it last worked, in ms since the epoch (see shared/delayqueue).
-const heartbeatKey = "{sluice:dispatcher}:heartbeat"
 
 // row is one line of the doctor's report.
 type row struct {
@@ -208,7 +206,7 @@ func (d *doctor) cluster(ctx context.Context) row {
 
 func (d *doctor) heartbeat(ctx context.Context) row {
 	r := row{Name: "dispatcher", Status: statusUnknown, Detail: "no heartbeat yet"}
-	at, err := d.conn.Client().Get(ctx, heartbeatKey).Int64()
+	at, err := d.conn.Client().Get(ctx, delayqueue.HeartbeatKey).Int64()
 	if err != nil {
 		return r
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/localstack/redistest"
+	"github.com/sluicehq/sluice/shared/delayqueue"
 )
 
 func TestHealthHasARowForEachDependency(t *testing.T) {
@@ -20,7 +21,7 @@ func TestHealthHasARowForEachDependency(t *testing.T) {
 		"redis": "ok", "redis_eviction_policy": "ok", "redis_memory": "ok", "clock_skew": "ok", "redis_cluster": "ok", "dispatcher": "unknown", "dynamodb": "ok",
 	}, rows)
 	beat := func(ago time.Duration) {
-		require.NoError(t, f.redis.Client.Set(t.Context(), heartbeatKey, time.Now().Add(-ago).UnixMilli(), 0).Err())
+		require.NoError(t, f.redis.Client.Set(t.Context(), delayqueue.HeartbeatKey, time.Now().Add(-ago).UnixMilli(), 0).Err())
 	}
 	beat(time.Second)
 	require.Equal(t, "ok", f.rows(t, 200)["dispatcher"])

@@ -47,6 +47,8 @@ type Config struct {
 	Progress func(string)
 	// Env is further environment for every function.
 	Env []string
+	// Target, when not nil, is told the address of the local AWS before the functions start, for a proxy between them.
+	Target func(endpoint string) error
 	// Gateway tunes the front door: RequireIAM, Credentials, Authorizers and StageVariables.
 	Gateway gateway.Config
 }
@@ -120,6 +122,11 @@ func (s *Stack) start(ctx context.Context) error {
 	s.onClose(aws.Close)
 	s.APIURL, s.AWSEndpoint, s.SQS = "http://"+listener.Addr().String(), aws.Endpoint, sqs.NewFromConfig(aws.Config())
 
+	if s.cfg.Target != nil {
+		if err := s.cfg.Target(s.AWSEndpoint); err != nil {
+			return err
+		}
+	}
 	binaries, built := s.build(ctx)
 	if err := errors.Join(s.startRedis(ctx), s.createQueues(ctx), s.createTables(ctx, aws)); err != nil {
 		return err

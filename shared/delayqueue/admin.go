@@ -35,8 +35,14 @@ func (q *Queues) Stats(ctx context.Context, queue string) (Stats, error) {
 	return total, nil
 }
 
+// pausesKey holds for each paused queue until when, so that a pause holds for shards that are added later, too.
+const pausesKey = "{sluice:layout}:pauses"
+
 // Pause stops a queue's jobs from being claimed, until an instant in ms since the epoch, or for good when that is zero.
 func (q *Queues) Pause(ctx context.Context, queue string, untilMS int64) error {
+	if err := q.conn.Do(ctx, func(ctx context.Context) error { return q.conn.Client().HSet(ctx, pausesKey, queue, untilMS).Err() }); err != nil {
+		return err
+	}
 	return q.eachShard(ctx, func(ctx context.Context, shard int) error {
 		return q.conn.Client().Set(ctx, placeOf(queue, shard).paused, untilMS, 0).Err()
 	})
@@ -44,6 +50,9 @@ func (q *Queues) Pause(ctx context.Context, queue string, untilMS int64) error {
 
 // Resume ends a Pause.
 func (q *Queues) Resume(ctx context.Context, queue string) error {
+	if err := q.conn.Do(ctx, func(ctx context.Context) error { return q.conn.Client().HDel(ctx, pausesKey, queue).Err() }); err != nil {
+		return err
+	}
 	return q.eachShard(ctx, func(ctx context.Context, shard int) error {
 		err := q.conn.Client().Del(ctx, placeOf(queue, shard).paused).Err()
 		if err == nil {
@@ -51,6 +60,29 @@ func (q *Queues) Resume(ctx context.Context, queue string) error {
 		}
 		return err
 	})
+}
+
+// extendPauses pauses the shards of a new count for the queues that are paused.
+func (q *Queues) extendPauses(ctx context.Context) error {
+	var pauses map[string]string
+	err := q.conn.Do(ctx, func(ctx context.Context) (err error) {
+		pauses, err = q.conn.Client().HGetAll(ctx, pausesKey).Result()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for queue, until := range pauses {
+		for shard := range q.cfg.Shards {
+			set := func(ctx context.Context) error {
+				return q.conn.Client().Set(ctx, placeOf(queue, shard).paused, until, 0).Err()
+			}
+			if err := q.conn.Do(ctx, set); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (q *Queues) eachShard(ctx context.Context, do func(context.Context, int) error) error {
@@ -114,25 +146,31 @@ const layoutKey = "{sluice:layout}:shards"
 
 // Register notes this deployment's shard count, and reads those of its past. Call it at start and now and then.
 func (q *Queues) Register(ctx context.Context) error {
-	return q.conn.Do(ctx, func(ctx context.Context) error {
-		var members *redis.StringSliceCmd
+	var added *redis.IntCmd
+	var members *redis.StringSliceCmd
+	err := q.conn.Do(ctx, func(ctx context.Context) error {
 		_, err := q.conn.Client().TxPipelined(ctx, func(p redis.Pipeliner) error {
-			p.SAdd(ctx, layoutKey, q.cfg.Shards)
-			members = p.SMembers(ctx, layoutKey)
+			added, members = p.SAdd(ctx, layoutKey, q.cfg.Shards), p.SMembers(ctx, layoutKey)
 			return nil
 		})
-		if err != nil {
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if added.Val() == 1 {
+		if err := q.extendPauses(ctx); err != nil {
 			return err
 		}
-		var counts []int
-		for _, m := range members.Val() {
-			if n, err := strconv.Atoi(m); err == nil && n > 0 && n <= MaxShards {
-				counts = append(counts, n)
-			}
+	}
+	var counts []int
+	for _, m := range members.Val() {
+		if n, err := strconv.Atoi(m); err == nil && n > 0 && n <= MaxShards {
+			counts = append(counts, n)
 		}
-		q.setLayouts(counts)
-		return nil
-	})
+	}
+	q.setLayouts(counts)
+	return nil
 }
 
 // allShards is how many shards there are or ever were.

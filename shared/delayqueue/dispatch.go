@@ -115,19 +115,32 @@ func (q *Queues) Maintain(ctx context.Context, queue string, shard, most int) (M
 
 // Settled notes that a job was sent from the outbox as its first attempt, so that its id is not sent again.
 func (q *Queues) Settled(ctx context.Context, queue string, j Job, sentMS int64) error {
-	p := placeOf(queue, q.shardOf(j.ID))
+	if _, err := q.allShards(ctx); err != nil {
+		return err
+	}
 	content, err := q.codec.content(&j)
 	if err != nil {
 		return err
 	}
 	state, timeout := "d", ""
 	if j.MaxAttempts > 1 {
-		state, timeout = "w", fmt.Sprint(defaultAckTime.Milliseconds())
+		state, timeout = "w", strconv.FormatInt(defaultAckTime.Milliseconds(), 10)
 		if j.AckTimeout > 0 {
-			timeout = fmt.Sprint(j.AckTimeout.Milliseconds())
+			timeout = strconv.FormatInt(j.AckTimeout.Milliseconds(), 10)
 		}
 	}
 	record := fmt.Sprintf("%s 1 %d %d 1%s t%d\n\n%s", state, j.MaxAttempts, j.RunAtMS, j.options(), sentMS, content)
-	_, err = q.conn.Run(ctx, q.scripts.settled, []string{p.due, p.awaiting, p.done, p.jobs}, j.ID, q.cfg.DedupWindow.Milliseconds(), timeout, record)
+	note := func(shard int, anyhow string) (bool, error) {
+		p := placeOf(queue, shard)
+		reply, err := q.conn.Run(ctx, q.scripts.settled, []string{p.due, p.awaiting, p.done, p.jobs}, j.ID, q.cfg.DedupWindow.Milliseconds(), timeout, record, anyhow)
+		return number(reply) == 1, err
+	}
+	shards := q.candidates(j.ID)
+	for _, shard := range shards[1:] { // where it would be since before the shard count changed
+		if noted, err := note(shard, "0"); noted || err != nil {
+			return err
+		}
+	}
+	_, err = note(shards[0], "1")
 	return err
 }

@@ -10,26 +10,25 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Keys of the dispatcher, all under one hash tag. The heartbeat is read by the function limit for its health report.
+// Keys of the dispatcher, all under one hash tag.
 const (
 	generationKey = "{sluice:dispatcher}:generation"
-	heartbeatKey  = "{sluice:dispatcher}:heartbeat"
+	newestKey     = "{sluice:dispatcher}:heartbeat:generation"
+	// HeartbeatKey holds when a dispatcher last worked, in ms since the epoch, for health reports.
+	HeartbeatKey = "{sluice:dispatcher}:heartbeat"
 )
 
-// TakeOver makes the caller the newest dispatcher and returns its generation, which rises by one each time.
+// TakeOver makes the caller the newest dispatcher and returns its generation, which is higher than every one before.
 func (q *Queues) TakeOver(ctx context.Context) (generation int64, err error) {
-	err = q.conn.Do(ctx, func(ctx context.Context) error {
-		generation, err = q.conn.Client().Incr(ctx, generationKey).Result()
-		return err
-	})
-	return generation, err
+	reply, err := q.conn.Run(ctx, q.scripts.takeOver, []string{generationKey, newestKey})
+	return number(reply), err
 }
 
 // Newest is the generation of the newest dispatcher that is at work, and what it means for older ones: they may stop. A dispatcher beats
 // after its first round, so an older one never stops before a newer one works. 0 when none is known.
 func (q *Queues) Newest(ctx context.Context) (generation int64, err error) {
 	err = q.conn.Do(ctx, func(ctx context.Context) error {
-		value, err := q.conn.Client().Get(ctx, heartbeatKey+":generation").Result()
+		value, err := q.conn.Client().Get(ctx, newestKey).Result()
 		if errors.Is(err, redis.Nil) {
 			return nil
 		}
@@ -43,8 +42,8 @@ func (q *Queues) Newest(ctx context.Context) (generation int64, err error) {
 func (q *Queues) Beat(ctx context.Context, generation int64) error {
 	return q.conn.Do(ctx, func(ctx context.Context) error {
 		_, err := q.conn.Client().Pipelined(ctx, func(p redis.Pipeliner) error {
-			p.Set(ctx, heartbeatKey, time.Now().UnixMilli(), 24*time.Hour)
-			p.Set(ctx, heartbeatKey+":generation", generation, time.Hour)
+			p.Set(ctx, HeartbeatKey, time.Now().UnixMilli(), 24*time.Hour)
+			p.Set(ctx, newestKey, generation, time.Hour)
 			return nil
 		})
 		return err

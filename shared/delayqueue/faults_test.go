@@ -303,3 +303,105 @@ func TestLargePayloadsAreCompressedAndComeBackAsTheyWere(t *testing.T) {
 	require.JSONEq(t, payload, string(info.Payload))
 	require.True(t, put(t, q, "orders", Job{ID: "big", Payload: []byte(payload), MaxAttempts: 1}).Duplicate)
 }
+
+func TestDispatchersTakeOverAlsoAfterRedisLostEverything(t *testing.T) {
+	t.Parallel()
+	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
+		q := newQueues(t, r, Config{})
+		old, err := q.TakeOver(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, q.Beat(t.Context(), old))
+		next, err := q.TakeOver(t.Context())
+		require.NoError(t, err)
+		require.Greater(t, next, old)
+		require.NoError(t, r.Client.Del(t.Context(), generationKey, newestKey, HeartbeatKey).Err())
+		require.NoError(t, q.Beat(t.Context(), old)) // one that is still at work beats once more
+		mine, err := q.TakeOver(t.Context())
+		require.NoError(t, err)
+		newest, err := q.Newest(t.Context())
+		require.NoError(t, err)
+		require.Less(t, newest, mine, "the new one is not taken for an old one")
+	})
+}
+
+func TestAPauseHoldsForShardsThatAreAddedLater(t *testing.T) {
+	t.Parallel()
+	r := redistest.Single(t)
+	before := newQueues(t, r, Config{Shards: 1})
+	require.NoError(t, before.Pause(t.Context(), "orders", 0))
+	after := newQueues(t, r, Config{Shards: 8})
+	require.NoError(t, after.Register(t.Context()))
+	for n := range 40 {
+		put(t, after, "orders", simple(fmt.Sprintf("job-%d", n), 0))
+	}
+	require.Eventually(t, func() bool {
+		s, err := after.Stats(t.Context(), "orders")
+		return err == nil && s.Due == 40
+	}, 5*time.Second, time.Millisecond)
+	require.Empty(t, claimAll(t, after, "orders"))
+	require.NoError(t, after.Resume(t.Context(), "orders"))
+	require.Len(t, claimAll(t, after, "orders"), 40)
+}
+
+func TestWhatWasSentFromTheOutboxIsSettledInTheShardWhereItIsKnown(t *testing.T) {
+	t.Parallel()
+	r := redistest.Single(t)
+	before := newQueues(t, r, Config{Shards: 3})
+	for n := range 20 {
+		put(t, before, "orders", simple(fmt.Sprintf("job-%d", n), 0))
+	}
+	after := newQueues(t, r, Config{Shards: 8})
+	require.NoError(t, after.Register(t.Context()))
+	for n := range 20 {
+		j := simple(fmt.Sprintf("job-%d", n), 0)
+		j.RunAtMS = time.Now().UnixMilli()
+		require.NoError(t, after.Settled(t.Context(), "orders", j, time.Now().UnixMilli()))
+	}
+	require.Empty(t, claimAll(t, after, "orders"))
+	for n := range 20 {
+		require.Equal(t, Dispatched, state(t, after, "orders", fmt.Sprintf("job-%d", n)))
+	}
+}
+
+// One call must not look through all finished jobs because few are in the state that is asked for.
+func TestAPageOfARareStateLooksAtABoundedPieceOfTheFinishedJobs(t *testing.T) {
+	t.Parallel()
+	r := redistest.Single(t)
+	q := newClocked(t, r, Config{Shards: 1})
+	const jobs = 4000
+	for n := 0; n < jobs; n += MaxBatch {
+		batch := make([]Job, MaxBatch)
+		for i := range batch {
+			batch[i] = simple(fmt.Sprintf("job-%d", n+i), 0)
+		}
+		_, errs := q.Enqueue(t.Context(), "orders", batch)
+		require.NoError(t, errs[0])
+	}
+	_, err := q.Cancel(t.Context(), "orders", "job-7")
+	require.NoError(t, err)
+	for claimed := claimAll(t, q.Queues, "orders"); len(claimed) > 0; claimed = claimAll(t, q.Queues, "orders") {
+		_, err := q.Accept(t.Context(), "orders", 0, claimed)
+		require.NoError(t, err)
+	}
+	require.NoError(t, r.Client.ConfigResetStat(t.Context()).Err())
+	_, next, err := q.List(t.Context(), "orders", Expired, 2, "")
+	require.NoError(t, err)
+	require.NotEmpty(t, next, "there is more to look through")
+	stats, err := r.Client.Info(t.Context(), "commandstats").Result()
+	require.NoError(t, err)
+	var calls int
+	_, rest, _ := strings.Cut(stats, "cmdstat_hmget:calls=")
+	_, err = fmt.Sscanf(rest, "%d", &calls)
+	require.NoError(t, err)
+	require.LessOrEqual(t, calls, 5)
+	var found []Info
+	for cursor := ""; ; {
+		page, next, err := q.List(t.Context(), "orders", Canceled, 2, cursor)
+		require.NoError(t, err)
+		if found = append(found, page...); next == "" {
+			break
+		}
+		cursor = next
+	}
+	require.Len(t, found, 1, "and page by page it is found")
+}

@@ -4,24 +4,29 @@ import (
 	"hash/fnv"
 	"slices"
 	"sync"
+	"time"
 )
 
 // layouts are the shard counts that are or were in use.
 type layouts struct {
 	mu     sync.RWMutex
 	counts []int
+	read   time.Time
 }
+
+// refreshLayouts is how old the known shard counts may be: another deployment may have changed them.
+const refreshLayouts = time.Minute
 
 func (q *Queues) setLayouts(counts []int) {
 	q.layouts.mu.Lock()
 	defer q.layouts.mu.Unlock()
-	q.layouts.counts = counts
+	q.layouts.counts, q.layouts.read = counts, time.Now()
 }
 
 func (q *Queues) registered() bool {
 	q.layouts.mu.RLock()
 	defer q.layouts.mu.RUnlock()
-	return len(q.layouts.counts) > 0
+	return len(q.layouts.counts) > 0 && time.Since(q.layouts.read) < refreshLayouts
 }
 
 // layoutCount is how many shard counts are or were in use.

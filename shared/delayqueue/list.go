@@ -13,7 +13,7 @@ import (
 )
 
 // List reads a page of up to limit jobs in a state, or in any when that is "", from a cursor ("" at first). next is "" on the last page. The order
-// is by shard, and in it by time. A page costs as much as it holds. Jobs that change their place while one pages may be seen twice or
+// is by shard, and in it by time. A page costs as much as it may hold; one of a state that few finished jobs are in may be short, or empty, before the last. Jobs that change their place while one pages may be seen twice or
 // not at all.
 func (q *Queues) List(ctx context.Context, queue string, state State, limit int, cursor string) (page []Info, next string, err error) {
 	at, err := parseCursor(cursor)
@@ -24,7 +24,7 @@ func (q *Queues) List(ctx context.Context, queue string, state State, limit int,
 	if err != nil {
 		return nil, "", err
 	}
-	for at.shard < shards {
+	for fruitless := 0; at.shard < shards; {
 		sets := setsOf(placeOf(queue, at.shard), state)
 		for at.set < len(sets) {
 			found, more, err := q.listSet(ctx, queue, sets[at.set], state, limit-len(page), &at)
@@ -35,6 +35,12 @@ func (q *Queues) List(ctx context.Context, queue string, state State, limit int,
 			if len(page) == limit {
 				return page, at.String(), nil
 			}
+			if more && len(found) == 0 {
+				fruitless++
+			}
+			if fruitless == maxFruitless {
+				return page, at.String(), nil // few of many are in the state: the rest is for the next page
+			}
 			if !more {
 				at = position{shard: at.shard, set: at.set + 1, from: "-inf"}
 			}
@@ -43,6 +49,9 @@ func (q *Queues) List(ctx context.Context, queue string, state State, limit int,
 	}
 	return page, "", nil
 }
+
+// maxFruitless bounds how many pieces of the finished jobs one page looks through in vain.
+const maxFruitless = 4
 
 // setsOf are the sorted sets that hold jobs in a state.
 func setsOf(p place, state State) []string {
@@ -64,12 +73,16 @@ func setsOf(p place, state State) []string {
 
 // listSet reads the next piece of one set. It moves at on, also over jobs in another state.
 func (q *Queues) listSet(ctx context.Context, queue, set string, state State, limit int, at *position) (found []Info, more bool, err error) {
+	look := limit
+	if finished(state) { // the set holds other states, too
+		look = MaxPage
+	}
 	var members []redis.Z
 	var records []any
 	err = q.conn.Do(ctx, func(ctx context.Context) error {
 		client := q.conn.Client()
 		var err error
-		members, err = client.ZRangeByScoreWithScores(ctx, set, &redis.ZRangeBy{Min: at.from, Max: "+inf", Offset: at.skip, Count: int64(limit)}).Result()
+		members, err = client.ZRangeByScoreWithScores(ctx, set, &redis.ZRangeBy{Min: at.from, Max: "+inf", Offset: at.skip, Count: int64(look)}).Result()
 		if err != nil || len(members) == 0 {
 			return err
 		}
@@ -93,11 +106,19 @@ func (q *Queues) listSet(ctx context.Context, queue, set string, state State, li
 		if err != nil {
 			return nil, false, err
 		}
-		if state == "" || info.State == state {
-			found = append(found, info)
+		if state != "" && info.State != state {
+			continue
+		}
+		if found = append(found, info); len(found) == limit {
+			return found, true, nil
 		}
 	}
-	return found, len(members) == limit, nil
+	return found, len(members) == look, nil
+}
+
+// finished tells the states that share one set.
+func finished(s State) bool {
+	return s == Dispatched || s == Succeeded || s == Canceled || s == Expired
 }
 
 // position is where a listing goes on: after skip members of a score, in a set, in a shard.

@@ -85,7 +85,7 @@ func within(n, low, high int64) error {
 var sources embed.FS
 
 type scripts struct {
-	enqueue, claim, accept, giveBack, settle, change, maintain, stats, redrive, settled *redis.Script
+	enqueue, claim, accept, giveBack, settle, change, maintain, stats, redrive, settled, takeOver *redis.Script
 }
 
 func loadScripts() (scripts, error) {
@@ -97,7 +97,7 @@ func loadScripts() (scripts, error) {
 	}
 	s := scripts{
 		enqueue: load("enqueue"), claim: load("claim"), accept: load("accept"), giveBack: load("giveback"), settle: load("settle"),
-		change: load("change"), maintain: load("maintain"), stats: load("stats"), redrive: load("redrive"), settled: load("settled"),
+		change: load("change"), maintain: load("maintain"), stats: load("stats"), redrive: load("redrive"), settled: load("settled"), takeOver: load("takeover"),
 	}
 	return s, err
 }

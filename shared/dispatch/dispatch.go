@@ -30,6 +30,7 @@ type Store interface {
 	Enqueue(ctx context.Context, queue string, jobs []delayqueue.Job) ([]delayqueue.Enqueued, []error)
 	Settled(ctx context.Context, queue string, j delayqueue.Job, sentMS int64) error
 	Stats(ctx context.Context, queue string) (delayqueue.Stats, error)
+	RedisInfo(ctx context.Context) (delayqueue.RedisInfo, error)
 }
 
 // Sender sends claimed jobs. [sqssender.Sender] is one.
@@ -105,6 +106,7 @@ func (d *Dispatcher) Run(work, claiming context.Context) Summary {
 	wait.Go(func() { r.watchOutbox(claiming) })
 	wait.Go(func() { r.lead(claiming) })
 	wait.Go(func() { r.serve(claiming) })
+	wait.Go(func() { r.watchGauges(claiming) })
 	wait.Wait()
 	r.deliveries.Wait()
 	r.tally.flush()

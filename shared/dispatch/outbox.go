@@ -2,6 +2,8 @@ package dispatch
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluicehq/sluice/shared/delayqueue"
@@ -14,6 +16,10 @@ const (
 	awayPoll = 200 * time.Millisecond
 	// outboxBatch is how many items one step takes from each part of the outbox.
 	outboxBatch = 100
+	// unsendableLease keeps what is not to be sent, expired or of a queue that is not listed, out of the way of what is.
+	unsendableLease = 10 * time.Minute
+	// returners is how many items are returned to Redis at once.
+	returners = 16
 	// durableAhead is how long before its time a durable job is made sure to be in Redis.
 	durableAhead = 2 * time.Minute
 )
@@ -68,12 +74,15 @@ func (r *run) sendClaimed(ctx context.Context, items []outbox.Item) int {
 	byQueue := make(map[string][]*outbox.Item)
 	for i := range items {
 		expired := items[i].Job.ExpiresAtMS > 0 && items[i].Job.ExpiresAtMS <= time.Now().UnixMilli()
-		if r.cfg.Queues[items[i].Queue] == "" || expired { // an expired one becomes so when Redis has it
+		unsendable, lease := r.cfg.Queues[items[i].Queue] == "" || expired, r.cfg.Lease
+		if unsendable {
+			lease = unsendableLease
+		}
+		if ok, err := r.outbox.Claim(ctx, &items[i], lease); !ok || err != nil {
 			continue
 		}
-		if ok, err := r.outbox.Claim(ctx, &items[i], r.cfg.Lease); ok && err == nil {
+		if claims++; !unsendable {
 			byQueue[items[i].Queue] = append(byQueue[items[i].Queue], &items[i])
-			claims++
 		}
 	}
 	for queue, claimed := range byQueue {
@@ -88,8 +97,9 @@ func (r *run) sendItems(queue string, items []*outbox.Item) {
 		j := item.Job
 		jobs[i] = delayqueue.Claimed{ID: j.ID, Attempt: 1, RunAtMS: j.RunAtMS, Payload: j.Payload, Group: j.Group, Headers: j.Headers, Trace: j.Trace}
 	}
+	results := r.sender.Send(r.work, queue, r.cfg.Queues[queue], jobs)
 	now := time.Now()
-	for i, res := range r.sender.Send(r.work, queue, r.cfg.Queues[queue], jobs) {
+	for i, res := range results {
 		var err error
 		if res.Outcome == sqssender.Accepted {
 			_, err = r.outbox.MarkSent(r.work, items[i])
@@ -116,12 +126,7 @@ func (r *run) returnAll(ctx context.Context) {
 			r.log.Error("the outbox is away: what is in it waits", "cause", err.Error())
 			return
 		}
-		moved := 0
-		for i := range items {
-			if r.returnItem(ctx, &items[i]) {
-				moved++
-			}
-		}
+		moved := r.returnItems(ctx, items)
 		if moved == 0 {
 			return
 		}
@@ -129,7 +134,25 @@ func (r *run) returnAll(ctx context.Context) {
 	}
 }
 
-// returnItem reports whether the item left the outbox.
+// returnItems returns items, several at once, and counts those that need no further look now.
+func (r *run) returnItems(ctx context.Context, items []outbox.Item) int64 {
+	var moved atomic.Int64
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, returners)
+	for i := range items {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			if r.returnItem(ctx, &items[i]) {
+				moved.Add(1)
+			}
+		})
+	}
+	wait.Wait()
+	return moved.Load()
+}
+
+// returnItem reports whether the item is in Redis' care: it left the outbox, or stays as a durable one.
 func (r *run) returnItem(ctx context.Context, item *outbox.Item) bool {
 	if item.Sent {
 		return r.store.Settled(ctx, item.Queue, item.Job, item.SentMS) == nil && r.outbox.Remove(ctx, item) == nil
@@ -148,8 +171,8 @@ func (r *run) returnItem(ctx context.Context, item *outbox.Item) bool {
 		return false
 	}
 	if item.Durable && results[0].State == delayqueue.Scheduled {
-		_, _ = r.outbox.Return(ctx, item, durableAhead/2) // it stays until it is sent; no need to look again soon
-		return false
+		ok, err := r.outbox.Return(ctx, item, durableAhead/2) // it stays until it is sent; no need to look again soon
+		return ok && err == nil
 	}
 	return r.outbox.Remove(ctx, item) == nil
 }

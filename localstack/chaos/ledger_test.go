@@ -1,0 +1,182 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluicehq/sluice/client"
+)
+
+// ledger accounts for jobs: those that the API acknowledged, and every message that came of them.
+type ledger struct {
+	prefix string
+	stop   context.CancelFunc
+	wait   sync.WaitGroup
+
+	mu    sync.Mutex
+	due   map[string]time.Time
+	came  map[string][]delivery
+	kills []time.Time
+}
+
+// delivery is one message, as its consumer sees it.
+type delivery struct {
+	sent    time.Time // when SQS accepted it
+	attempt string
+	body    string
+}
+
+// open starts a ledger and the consumers that fill it.
+func open(t *testing.T, prefix string) *ledger {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	l := &ledger{prefix: prefix, stop: stop, due: make(map[string]time.Time), came: make(map[string][]delivery)}
+	for range 2 {
+		l.wait.Go(func() { l.consume(ctx) })
+	}
+	t.Cleanup(func() { l.stop(); l.wait.Wait() })
+	return l
+}
+
+func (l *ledger) consume(ctx context.Context) {
+	url := aws.String(system.QueueURLs["orders"])
+	for ctx.Err() == nil {
+		out, err := system.SQS.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+			QueueUrl: url, MaxNumberOfMessages: 10, WaitTimeSeconds: 1, MessageAttributeNames: []string{"All"},
+			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameSentTimestamp},
+		})
+		if err != nil || len(out.Messages) == 0 {
+			continue
+		}
+		var gone []types.DeleteMessageBatchRequestEntry
+		l.mu.Lock()
+		for i, m := range out.Messages {
+			ms, _ := strconv.ParseInt(m.Attributes["SentTimestamp"], 10, 64)
+			id := aws.ToString(m.MessageAttributes["sluice-job-id"].StringValue)
+			l.came[id] = append(l.came[id], delivery{time.UnixMilli(ms), aws.ToString(m.MessageAttributes["sluice-attempt"].StringValue), aws.ToString(m.Body)})
+			gone = append(gone, types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: m.ReceiptHandle})
+		}
+		l.mu.Unlock()
+		_, _ = system.SQS.DeleteMessageBatch(context.WithoutCancel(ctx), &sqs.DeleteMessageBatchInput{QueueUrl: url, Entries: gone})
+	}
+}
+
+// push enqueues jobs first to first+n-1, due evenly over a time from now, in batches. It repeats what was not acknowledged, under the same ids.
+func (l *ledger) push(t *testing.T, first, n int, over time.Duration) {
+	t.Helper()
+	began := time.Now().Add(500 * time.Millisecond)
+	for at := first; at < first+n; at += 250 {
+		var batch []client.Job
+		for i := at; i < min(at+250, first+n); i++ {
+			due := began.Add(over * time.Duration(i-first) / time.Duration(n)).Truncate(time.Millisecond)
+			batch = append(batch, client.Job{ID: l.id(i), Payload: map[string]int{"n": i}, RunAt: due})
+		}
+		l.pushBatch(t, batch)
+	}
+}
+
+func (l *ledger) id(n int) string { return fmt.Sprintf("%s-%d", l.prefix, n) }
+
+func (l *ledger) pushBatch(t *testing.T, batch []client.Job) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		pushed, err := api.Queue("orders").PushBatch(t.Context(), batch)
+		if err != nil {
+			return false
+		}
+		var again []client.Job
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for i, p := range pushed {
+			if p.Err != nil {
+				again = append(again, batch[i])
+				continue
+			}
+			l.due[batch[i].ID] = p.RunAt
+		}
+		batch = again
+		return len(batch) == 0
+	}, time.Minute, 20*time.Millisecond)
+}
+
+// kill ends every process of the dispatcher with SIGKILL.
+func (l *ledger) kill() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	system.Kill("dispatcher")
+	l.kills = append(l.kills, time.Now())
+}
+
+// missing is how many acknowledged jobs have not come.
+func (l *ledger) missing() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for id := range l.due {
+		if len(l.came[id]) == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// settle waits until every job came, and then a while longer, so that every duplicate comes too; then it checks.
+func (l *ledger) settle(t *testing.T, patience time.Duration, linger time.Duration) {
+	t.Helper()
+	require.Eventually(t, func() bool { return l.missing() == 0 }, patience, 50*time.Millisecond, "%s: jobs are missing", l.prefix)
+	<-time.After(linger)
+	if n := len(l.kills); n > 0 { // what the last one to be killed had sent comes again when its lease has ended
+		<-time.After(time.Until(l.kills[n-1].Add(lease + 3*time.Second)))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	early, duplicates, unexplained := 0, 0, 0
+	for id, due := range l.due {
+		deliveries := l.came[id]
+		for _, d := range deliveries {
+			if d.sent.Before(due) {
+				early++
+			}
+			require.Equal(t, "1", d.attempt, "%s: a duplicate has the attempt's number", id)
+			require.Equal(t, deliveries[0].body, d.body)
+		}
+		for i := range deliveries[1:] {
+			duplicates++
+			if !l.explained(id, deliveries[:i+2]) {
+				unexplained++
+			}
+		}
+	}
+	faults, _ := json.Marshal(proxy.Counts())
+	t.Logf("%s: %d jobs, %d kills, faults %s: 0 lost, %d early, %d duplicates, %d of them unexplained", l.prefix, len(l.due), len(l.kills), faults, early, duplicates, unexplained)
+	require.Zero(t, early)
+	require.Zero(t, unexplained)
+	for id := range l.came {
+		require.Contains(t, l.due, id, "a message of a job that nobody acknowledged")
+	}
+}
+
+// explained tells whether the dispatcher was killed between SQS' acceptance of a message and its record in Redis, or SQS' answer was lost: then the
+// attempt is sent again when its lease has ended, or at once.
+func (l *ledger) explained(id string, so []delivery) bool {
+	if proxy.Lost(id) >= len(so)-1 {
+		return true
+	}
+	first := so[len(so)-2].sent
+	for _, kill := range l.kills {
+		if !kill.Before(first.Add(-time.Second)) && kill.Before(first.Add(3*time.Second)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,53 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluicehq/sluice/shared/telemetry"
+)
+
+// gaugeEvery is how often the gauges are emitted.
+const gaugeEvery = time.Minute
+
+// watchGauges emits what stands where, once at the start and then every minute, while Redis is there.
+func (r *run) watchGauges(ctx context.Context) {
+	for r.gate.pass(ctx) {
+		r.emitQueues(ctx)
+		r.emitRedis(ctx)
+		if !sleep(ctx, gaugeEvery) {
+			return
+		}
+	}
+}
+
+func (r *run) emitQueues(ctx context.Context) {
+	for queue := range r.cfg.Queues {
+		stats, err := r.store.Stats(ctx, queue)
+		if err != nil {
+			return // Redis is away: the heartbeat tells
+		}
+		out := []telemetry.Metric{
+			telemetry.One("depth", telemetry.Count, float64(stats.Scheduled+stats.Due)),
+			telemetry.One("oldest_due", telemetry.Milliseconds, float64(stats.OldestDueMS)),
+			telemetry.One("dead", telemetry.Count, float64(stats.Dead)),
+		}
+		if r.outbox != nil {
+			if n, err := r.outbox.Count(ctx, queue); err == nil {
+				out = append(out, telemetry.One("outbox", telemetry.Count, float64(n)))
+			}
+		}
+		r.metrics.Emit(map[string]string{"queue": queue}, out...)
+	}
+}
+
+func (r *run) emitRedis(ctx context.Context) {
+	info, err := r.store.RedisInfo(ctx)
+	if err != nil {
+		return
+	}
+	r.metrics.Emit(nil,
+		telemetry.One("used_memory", telemetry.Bytes, info.UsedMemory), telemetry.One("maxmemory", telemetry.Bytes, info.MaxMemory),
+		telemetry.One("connected_clients", telemetry.Count, info.ConnectedClients), telemetry.One("blocked_clients", telemetry.Count, info.BlockedClients),
+		telemetry.One("evicted_keys", telemetry.Count, info.EvictedKeys), telemetry.One("instantaneous_ops_per_sec", telemetry.Count, info.OpsPerSecond))
+}
