@@ -66,6 +66,11 @@ func (o *Outbox) find(ctx context.Context, queue, id string) (Item, bool, error)
 	if err != nil || len(at) == 0 {
 		return Item{}, false, err
 	}
+	return o.at(ctx, at)
+}
+
+// at reads the item that the one of a job's id points to.
+func (o *Outbox) at(ctx context.Context, at map[string]types.AttributeValue) (Item, bool, error) {
 	raw, err := o.get(ctx, at["due_pk"], at["due_sk"])
 	if err != nil || len(raw) == 0 {
 		return Item{}, false, err

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -130,17 +131,24 @@ func (o *Outbox) put(ctx context.Context, queue string, j delayqueue.Job, durabl
 
 // known answers for an id that is here already.
 func (o *Outbox) known(ctx context.Context, queue string, j delayqueue.Job) (delayqueue.Enqueued, error) {
-	out, err := o.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: aws.String(o.table), ConsistentRead: aws.Bool(true),
-		Key: map[string]types.AttributeValue{"pk": str(idKey(queue, j.ID)), "sk": str("id")},
-	})
+	at, err := o.get(ctx, str(idKey(queue, j.ID)), str("id"))
 	if err != nil {
-		return delayqueue.Enqueued{}, fault.Unavailable("dynamodb", err)
+		return delayqueue.Enqueued{}, err
 	}
-	if len(out.Item) == 0 {
+	if len(at) == 0 {
 		return delayqueue.Enqueued{}, fault.Unavailable("dynamodb", errors.New("the transaction was canceled, and not by a known id"))
 	}
-	return delayqueue.Enqueued{ID: j.ID, State: delayqueue.Scheduled, RunAtMS: integer(out.Item["run_at"]), Duplicate: true}, nil
+	there, found, err := o.at(ctx, at)
+	if err != nil {
+		return delayqueue.Enqueued{}, err
+	}
+	return delayqueue.Enqueued{
+		ID: j.ID, State: delayqueue.Scheduled, RunAtMS: integer(at["run_at"]), Duplicate: true, Differs: found && !sameContent(&j, &there.Job),
+	}, nil
+}
+
+func sameContent(a, b *delayqueue.Job) bool {
+	return string(a.Payload) == string(b.Payload) && a.Group == b.Group && maps.Equal(a.Headers, b.Headers)
 }
 
 // Due reads up to limit jobs that were due at nowMS and that nobody has claimed or sent.

@@ -17,7 +17,6 @@ import (
 	"github.com/sluicehq/sluice/localstack/awstest"
 	"github.com/sluicehq/sluice/localstack/redistest"
 	"github.com/sluicehq/sluice/shared/delayqueue"
-	"github.com/sluicehq/sluice/shared/fault"
 )
 
 const (
