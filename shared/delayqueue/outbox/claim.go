@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -28,13 +27,8 @@ func (o *Outbox) Claim(ctx context.Context, item *Item, lease time.Duration) (bo
 
 // MarkSent notes that a claimed item's job was sent. It stays, out of the way of those that wait, so that Redis can be told of it when it is back.
 func (o *Outbox) MarkSent(ctx context.Context, item *Item) (bool, error) {
-	text, err := json.Marshal(item.Job)
-	if err != nil {
-		return false, fmt.Errorf("error encoding a job: %w", err)
-	}
-	at := o.now().UnixMilli()
 	return o.move(ctx, item, sentPrefix+bucketOf(item.Job.ID), item.sk, map[string]types.AttributeValue{
-		"job": str(string(text)), "state": str(sent), "sent_at": num(at),
+		"state": str(sent), "sent_at": num(o.now().UnixMilli()),
 	})
 }
 
@@ -48,12 +42,8 @@ func (o *Outbox) Change(ctx context.Context, queue, id string, runAtMS int64, pa
 	if payload != nil {
 		item.Job.Payload = payload
 	}
-	text, err := json.Marshal(item.Job)
-	if err != nil {
-		return fmt.Errorf("error encoding a job: %w", err)
-	}
 	pk, sk := dueKey(queue, item.Job, item.Durable)
-	moved, err := o.move(ctx, &item, pk, sk, map[string]types.AttributeValue{"job": str(string(text)), "state": str(waiting)})
+	moved, err := o.move(ctx, &item, pk, sk, map[string]types.AttributeValue{"state": str(waiting)})
 	if err == nil && !moved {
 		err = fault.Unavailable("dynamodb", errors.New("the item was claimed meanwhile"))
 	}
@@ -94,6 +84,9 @@ func (o *Outbox) move(ctx context.Context, item *Item, pk, sk string, values map
 	ttl := num((max(item.Job.RunAtMS, o.now().UnixMilli()) + keep.Milliseconds()) / 1000)
 	values["pk"], values["sk"], values["queue"], values["ttl"] = str(pk), str(sk), str(item.Queue), ttl
 	values["lease"], values["fence"] = num(0), num(item.fence+1)
+	if err := encode(&item.Job, values); err != nil {
+		return false, err
+	}
 	held := &types.Put{
 		TableName: aws.String(o.table), Item: values, ConditionExpression: aws.String("attribute_not_exists(pk) OR (fence = :fence AND #s = :waiting)"),
 		ExpressionAttributeNames: map[string]string{"#s": "state"}, ExpressionAttributeValues: map[string]types.AttributeValue{":fence": num(item.fence), ":waiting": str(waiting)},

@@ -6,13 +6,10 @@ package outbox
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -70,21 +67,6 @@ func TableInput(table string) *dynamodb.CreateTableInput {
 	}
 }
 
-// Item is a job in the outbox.
-type Item struct {
-	Queue string
-	Job   delayqueue.Job
-	// Durable items stay beside Redis until their job was sent; others are only there until Redis is back.
-	Durable bool
-	// Sent says that the job was sent from here.
-	Sent   bool
-	SentMS int64
-
-	pk, sk string
-	lease  int64
-	fence  int64
-}
-
 // Put takes in jobs of one queue, each for itself. A job whose id is known changes nothing and comes back as a duplicate. The due time of a job with a
 // delay is by this function's clock.
 func (o *Outbox) Put(ctx context.Context, queue string, jobs []delayqueue.Job, durable bool) ([]delayqueue.Enqueued, []error) {
@@ -105,19 +87,19 @@ func (o *Outbox) Put(ctx context.Context, queue string, jobs []delayqueue.Job, d
 func (o *Outbox) put(ctx context.Context, queue string, j delayqueue.Job, durable bool) (delayqueue.Enqueued, error) {
 	now := o.now().UnixMilli()
 	j.RunAtMS, j.Delay = max(j.RunAtMS, now+j.Delay.Milliseconds()), 0
-	text, err := json.Marshal(j)
-	if err != nil {
-		return delayqueue.Enqueued{}, fmt.Errorf("error encoding a job: %w", err)
-	}
 	pk, sk := dueKey(queue, j, durable)
 	ttl := num((j.RunAtMS + keep.Milliseconds()) / 1000)
-	_, err = o.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+	item := map[string]types.AttributeValue{
+		"pk": str(pk), "sk": str(sk), "queue": str(queue), "state": str(waiting), "lease": num(0), "fence": num(0), "ttl": ttl,
+	}
+	if err := encode(&j, item); err != nil {
+		return delayqueue.Enqueued{}, err
+	}
+	_, err := o.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 		{Put: &types.Put{TableName: aws.String(o.table), ConditionExpression: aws.String("attribute_not_exists(pk)"), Item: map[string]types.AttributeValue{
 			"pk": str(idKey(queue, j.ID)), "sk": str("id"), "due_pk": str(pk), "due_sk": str(sk), "run_at": num(j.RunAtMS), "ttl": ttl,
 		}}},
-		{Put: &types.Put{TableName: aws.String(o.table), Item: map[string]types.AttributeValue{
-			"pk": str(pk), "sk": str(sk), "queue": str(queue), "job": str(string(text)), "state": str(waiting), "lease": num(0), "fence": num(0), "ttl": ttl,
-		}}},
+		{Put: &types.Put{TableName: aws.String(o.table), Item: item}},
 	}})
 	var canceled *types.TransactionCanceledException
 	switch {
@@ -231,55 +213,4 @@ func (o *Outbox) Count(ctx context.Context, queue string) (int64, error) {
 		total += int64(out.Count)
 	}
 	return total, nil
-}
-
-// dueKey is where dispatchers find a job: by bucket, and in it by time.
-func dueKey(queue string, j delayqueue.Job, durable bool) (pk, sk string) {
-	prefix := duePrefix
-	if durable {
-		prefix = durablePrefix
-	}
-	return prefix + bucketOf(j.ID), dueText(j.RunAtMS) + "#" + queue + "#" + j.ID
-}
-
-func bucketOf(id string) string {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(id))
-	return strconv.Itoa(int(h.Sum32() % buckets))
-}
-
-func dueText(ms int64) string { return fmt.Sprintf("%016d", ms) }
-
-func idKey(queue, id string) string { return "id#" + queue + "#" + id }
-
-func decode(raw map[string]types.AttributeValue) (Item, error) {
-	item := Item{
-		Queue: text(raw["queue"]), pk: text(raw["pk"]), sk: text(raw["sk"]), lease: integer(raw["lease"]), fence: integer(raw["fence"]),
-		Sent: text(raw["state"]) == sent, SentMS: integer(raw["sent_at"]),
-	}
-	item.Durable = strings.HasPrefix(item.pk, durablePrefix)
-	if err := json.Unmarshal([]byte(text(raw["job"])), &item.Job); err != nil {
-		return Item{}, fmt.Errorf("error decoding a job of the outbox: %w", err)
-	}
-	return item, nil
-}
-
-func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-func num(n int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-}
-
-func text(v types.AttributeValue) string {
-	if s, ok := v.(*types.AttributeValueMemberS); ok {
-		return s.Value
-	}
-	return ""
-}
-
-func integer(v types.AttributeValue) int64 {
-	if n, ok := v.(*types.AttributeValueMemberN); ok {
-		i, _ := strconv.ParseInt(n.Value, 10, 64)
-		return i
-	}
-	return 0
 }

@@ -3,15 +3,12 @@ package outbox
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/localstack/awstest"
@@ -69,7 +66,7 @@ func (b *box) toReturn(t testing.TB, untilMS int64) []Item {
 	return items
 }
 
-// claimed claims an item, which must succeed.
+// claim claims an item, which must succeed.
 func (b *box) claim(t testing.TB, item *Item) {
 	t.Helper()
 	ok, err := b.Claim(t.Context(), item, time.Minute)
@@ -114,6 +111,36 @@ func TestAJobThatWasTakenInIsDueAtItsTimeWithAllThatItHad(t *testing.T) {
 	require.Equal(t, queue, items[0].Queue)
 	require.False(t, items[0].Durable)
 	require.False(t, items[0].Sent)
+}
+
+func TestAPayloadIsKeptByteByByteAndNeverGrows(t *testing.T) {
+	const itemLimit = 400_000 // of DynamoDB
+	payloads := map[string]string{
+		"blank": `{ "a" : [ 1, 2 ] }`, "escape": `"<&>\u003c\u2028\/é"`, "null": `null`, "number": `1.0e+2`,
+		"large": `"` + strings.Repeat("<", delayqueue.MaxPayload-2) + `"`,
+	}
+	b := newBox(t)
+	for id, payload := range payloads {
+		j := job(id, base)
+		j.Payload = json.RawMessage(payload)
+		b.put(t, true, j)
+		known, errs := b.Put(t.Context(), queue, []delayqueue.Job{j}, true)
+		require.NoError(t, errs[0])
+		require.False(t, known[0].Differs, id)
+	}
+	require.NoError(t, b.Change(t.Context(), queue, "large", base+1, nil))
+	for _, item := range b.due(t, base+1) {
+		require.Equal(t, payloads[item.Job.ID], string(item.Job.Payload))
+		raw, err := b.get(t.Context(), str(item.pk), str(item.sk))
+		require.NoError(t, err)
+		size := 0
+		for name, v := range raw {
+			size += len(name) + len(text(v)) + 20
+		}
+		require.Less(t, size, itemLimit)
+		delete(payloads, item.Job.ID)
+	}
+	require.Empty(t, payloads)
 }
 
 func TestADelayCountsFromTheClockOfWhoTookTheJobIn(t *testing.T) {
@@ -180,101 +207,4 @@ func TestOfManyWhoTakeInOneIDAtOnceOneIsTheFirst(t *testing.T) {
 	wait.Wait()
 	require.EqualValues(t, 1, first.Load())
 	require.Len(t, b.due(t, base), 1)
-}
-
-// fill takes in n jobs that are due in order before base+1000, of one bucket each fourth or so.
-func (b *box) fill(t testing.TB, n int) {
-	t.Helper()
-	jobs := make([]delayqueue.Job, n)
-	for i := range jobs {
-		jobs[i] = job(fmt.Sprintf("front-%03d", i), base+int64(i))
-	}
-	b.put(t, false, jobs...)
-}
-
-// each runs f for all items, several at once.
-func each(items []Item, f func(*Item)) {
-	slots := make(chan struct{}, 16)
-	var wait sync.WaitGroup
-	for i := range items {
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			f(&items[i])
-		})
-	}
-	wait.Wait()
-}
-
-// More of them than the pages of all buckets hold together.
-const manyInFront = buckets*pageSize + 100
-
-func TestJobsThatOthersClaimedDoNotHideTheNext(t *testing.T) {
-	b := newBox(t)
-	b.fill(t, manyInFront)
-	b.put(t, false, job("next-0", base+1000), job("next-1", base+1000), job("next-2", base+1000), job("next-3", base+1000))
-	front, err := b.Due(t.Context(), base+999, manyInFront)
-	require.NoError(t, err)
-	require.Len(t, front, manyInFront)
-	var lost atomic.Int64
-	each(front, func(item *Item) {
-		if ok, err := b.Claim(context.Background(), item, time.Hour); err != nil || !ok {
-			lost.Add(1)
-		}
-	})
-	require.Zero(t, lost.Load())
-
-	items, err := b.Due(t.Context(), base+1000, 4)
-	require.NoError(t, err)
-	require.ElementsMatch(t, []string{"next-0", "next-1", "next-2", "next-3"}, ids(items))
-}
-
-func TestJobsThatWereSentDoNotHideTheNext(t *testing.T) {
-	b := newBox(t)
-	b.fill(t, manyInFront)
-	b.put(t, false, job("next", base+1000))
-	var lost atomic.Int64
-	each(b.due(t, base+999), func(item *Item) {
-		claimed, err := b.Claim(context.Background(), item, time.Hour)
-		marked, failed := b.MarkSent(context.Background(), item)
-		if !claimed || !marked || err != nil || failed != nil {
-			lost.Add(1)
-		}
-	})
-	require.Zero(t, lost.Load())
-
-	require.Equal(t, []string{"next"}, ids(b.due(t, base+1000)))
-	require.EqualValues(t, 1, b.count(t), "what was sent is not counted")
-	require.Len(t, b.toReturn(t, 0), manyInFront+1, "Redis is told of all that were sent")
-}
-
-func TestALimitIsKept(t *testing.T) {
-	b := newBox(t)
-	b.fill(t, 20)
-	b.put(t, true, job("durable-0", base), job("durable-1", base))
-	items, err := b.Due(t.Context(), base+1000, 7)
-	require.NoError(t, err)
-	require.Len(t, items, 7)
-	items, err = b.Due(t.Context(), base+1000, 21)
-	require.NoError(t, err)
-	require.Len(t, items, 21)
-}
-
-func TestAnItemThatCannotBeReadBlocksNothing(t *testing.T) {
-	b := newBox(t)
-	for _, prefix := range []string{duePrefix, durablePrefix, sentPrefix} {
-		for bucket := range buckets {
-			_, err := b.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(b.table), Item: map[string]types.AttributeValue{
-				"pk": str(fmt.Sprint(prefix, bucket)), "sk": str(dueText(1) + "#broken"), "queue": str(queue), "job": str("{"), "state": str(waiting),
-				"lease": num(0), "fence": num(0),
-			}})
-			require.NoError(t, err)
-		}
-	}
-	b.put(t, false, job("a", base), job("b", base))
-	b.put(t, true, job("c", base))
-	items, err := b.Due(t.Context(), base, 3)
-	require.NoError(t, err)
-	require.ElementsMatch(t, []string{"a", "b", "c"}, ids(items))
-	require.ElementsMatch(t, []string{"a", "b", "c"}, ids(b.toReturn(t, base)))
 }

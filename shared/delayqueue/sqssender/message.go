@@ -5,18 +5,18 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sluicehq/sluice/shared/delayqueue"
+	"github.com/sluicehq/sluice/shared/delayqueue/sqstext"
 )
 
 // message makes the SQS message of a job and its size in bytes as SQS counts it; why says that it can never be sent.
 func message(queue string, j *delayqueue.Claimed) (entry types.SendMessageBatchRequestEntry, size int, why string) {
 	body := string(j.Payload)
-	if !sendable(body) {
+	if !sqstext.Text(body) {
 		return entry, 0, "the payload has a character that SQS does not take"
 	}
 	attributes := map[string]types.MessageAttributeValue{
@@ -48,6 +48,15 @@ const overflowAttribute = "sluice-headers"
 
 func addHeaders(attributes map[string]types.MessageAttributeValue, headers map[string]string) (why string) {
 	names := slices.Sorted(maps.Keys(headers))
+	for _, name := range names {
+		// One bad entry makes SQS refuse the whole batch, and with it the jobs of others.
+		if !sqstext.Name(name) || sqstext.Reserved(name) {
+			return "the header " + strconv.Quote(name) + " has a name that SQS does not take"
+		}
+		if !sqstext.Text(headers[name]) {
+			return "the header " + name + " has a value that SQS does not take"
+		}
+	}
 	room := maxAttributes - len(attributes)
 	rest := make(map[string]string)
 	if len(names) > room {
@@ -57,9 +66,6 @@ func addHeaders(attributes map[string]types.MessageAttributeValue, headers map[s
 		names = names[:room-1]
 	}
 	for _, name := range names {
-		if !sendable(headers[name]) {
-			return "the header " + name + " has a value that SQS does not take"
-		}
 		attributes[name] = value(headers[name])
 	}
 	if len(rest) > 0 {
@@ -74,17 +80,4 @@ func addHeaders(attributes map[string]types.MessageAttributeValue, headers map[s
 
 func value(s string) types.MessageAttributeValue {
 	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(s)}
-}
-
-// sendable tells whether SQS takes the text: #x9, #xA, #xD, #x20 to #xD7FF, #xE000 to #xFFFD, #x10000 to #x10FFFF, and not empty.
-func sendable(s string) bool {
-	if s == "" || !utf8.ValidString(s) {
-		return false
-	}
-	for _, r := range s {
-		if (r < ' ' && r != '\t' && r != '\n' && r != '\r') || r == 0xFFFE || r == 0xFFFF {
-			return false
-		}
-	}
-	return true
 }

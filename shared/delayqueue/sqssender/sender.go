@@ -137,11 +137,12 @@ func (s *Sender) sendInOrder(ctx context.Context, queue, url string, jobs []dela
 	}
 }
 
-// deduplicationID is id and attempt; a job that was redriven begins its attempts anew, and SQS must not take them for those from before.
+// deduplicationID is id and attempt; a job that was redriven begins its attempts anew, and SQS must not take them for those from before. No id has a
+// slash, so no two jobs have the same.
 func deduplicationID(j *delayqueue.Claimed) string {
 	id := j.ID + ":" + strconv.Itoa(j.Attempt)
 	if j.Redrives > 0 {
-		id += ":" + strconv.Itoa(j.Redrives)
+		id += "/" + strconv.Itoa(j.Redrives)
 	}
 	return id
 }
