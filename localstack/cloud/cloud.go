@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -30,13 +31,18 @@ type Cloud struct {
 	server *http.Server
 }
 
+// making guards kumo while it makes a server: all of a process share their services, and it wires these without a lock.
+var making sync.Mutex //nolint:gochecknoglobals // what it guards is global too
+
 // Start serves at addr, host:port; port 0 takes a free one.
 func Start(addr string) (*Cloud, error) {
 	listener, err := net.Listen("tcp", addr) //nolint:noctx // a loopback listen does not wait
 	if err != nil {
 		return nil, fmt.Errorf("error listening for AWS calls: %w", err)
 	}
+	making.Lock()
 	backend := kumo.NewServer()
+	making.Unlock()
 	target, err := url.Parse(backend.URL)
 	if err != nil {
 		return nil, fmt.Errorf("error reading kumo's address: %w", err)
