@@ -36,6 +36,14 @@ test-race: redis ## The same under the race detector (needs a C compiler)
 chaos: redis ## The long fault suite: 20 000 jobs, 50 kills, Redis away for 60 s, every job accounted for
 	SLUICE_CHAOS_JOBS=20000 SLUICE_CHAOS_KILLS=50 SLUICE_CHAOS_AWAY_SECONDS=60 go test -count=1 -timeout 30m -v ./localstack/chaos/...
 
+.PHONY: bench bench-quick bench-check
+bench: redis ## Measure everything against its peers (several minutes), and write docs/benchmarks.md with its plots
+	cd bench && go run . -docs ../docs
+bench-quick: redis ## The same with fewer and shorter rounds, and no document
+	cd bench && go run . -quick
+bench-check: redis ## Fail when a ratio is far below its target: what CI runs
+	cd bench && go run . -quick -check 0.4 -only P1,P3,P4,P5,P6,P7,P8
+
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder and handler for FUZZTIME (default 20s) each
 	tools/fuzz.sh $(or $(FUZZTIME),20s)

@@ -97,7 +97,7 @@ type Maintained struct {
 	More      bool
 }
 
-// Maintain takes back lapsed leases, ends lapsed ack timeouts and prunes what is over, at most most of each.
+// Maintain takes back lapsed leases, ends lapsed ack timeouts and prunes what is over, with at most a given number of each.
 func (q *Queues) Maintain(ctx context.Context, queue string, shard, most int) (Maintained, error) {
 	p := placeOf(queue, shard)
 	rows, err := q.rows(ctx, q.scripts.maintain, []string{p.due, p.leased, p.awaiting, p.dead, p.done, p.jobs}, most,

@@ -39,14 +39,14 @@ type model struct {
 	paused int64 // 0 not, -1 for good, else until
 }
 
-func (m *model) enqueue(id string, delay, expires int64, max int, ack, backoff int64, payload string) (duplicate, differs bool) {
+func (m *model) enqueue(id string, delay, expires int64, attempts int, ack, backoff int64, payload string) (duplicate, differs bool) {
 	if j := m.jobs[id]; j != nil {
 		if !m.finished(j) || j.until > m.now {
 			return true, j.payload != payload || false
 		}
 	}
 	m.jobs[id] = &modelJob{
-		state: Scheduled, max: max, runAt: m.now + delay, until: m.now + delay, expires: expires, ack: ack, backoff: backoff, payload: payload,
+		state: Scheduled, max: attempts, runAt: m.now + delay, until: m.now + delay, expires: expires, ack: ack, backoff: backoff, payload: payload,
 	}
 	return false, false
 }

@@ -7,7 +7,6 @@ package outbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"strconv"
 	"sync"

@@ -223,8 +223,7 @@ func ofEntry(f types.BatchResultErrorEntry) Result {
 // ofError reads the failure of a whole batch. A request that is refused as such says nothing about one message, so none is poison.
 func ofError(err error) Result {
 	r := Result{Outcome: Retry, Reason: "SQS did not answer"}
-	var api smithy.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		r.Reason, r.Throttled = "SQS refused the batch: "+api.ErrorCode(), throttling(api.ErrorCode())
 	}
 	return r
