@@ -221,12 +221,9 @@ end
 -- bytes for each entry, what the allocator rounds up included, and all its copies together are a few for each entry.
 local function resize(r, need)
   local size = max(need, min(r.limit, max(16, need + ceil(need / 10))))
-  local live = ''
-  if r.len > 0 then
-    local all = redis.call('GETRANGE', r.key, 0, -1)
-    local from = r.head * ENTRY
-    live = string.sub(string.sub(all, from + 1) .. string.sub(all, 1, from), 1, r.len * ENTRY)
-  end
+  local live, wrapped = '', max(0, r.head + r.len - r.size)
+  if r.len > 0 then live = redis.call('GETRANGE', r.key, r.head * ENTRY, (r.head + r.len - wrapped) * ENTRY - 1) end
+  if wrapped > 0 then live = live .. redis.call('GETRANGE', r.key, 0, wrapped * ENTRY - 1) end
   redis.call('SET', r.key, live .. string.rep('\0', (size - r.len) * ENTRY))
   r.head, r.size = 0, size
 end
