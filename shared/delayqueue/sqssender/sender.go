@@ -62,8 +62,8 @@ func New(client API, concurrency int) *Sender {
 
 // Send sends jobs to a queue and returns a result for each, in order. It never returns before it knows what can be known of each.
 //
-// To a FIFO queue jobs of one group are sent one batch after the other, and after the first that is not accepted the rest of its group is
-// not sent: their result is Retry.
+// To a FIFO queue jobs of one group are sent one batch after the other, and after a batch of which one is to be retried the rest of its group is
+// not sent: their result is Retry. What SQS accepts of that very batch has overtaken the one that it did not.
 func (s *Sender) Send(ctx context.Context, queue, url string, jobs []delayqueue.Claimed) []Result {
 	results := make([]Result, len(jobs))
 	var wait sync.WaitGroup
