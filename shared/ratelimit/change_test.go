@@ -153,3 +153,47 @@ func TestAnExactWindowStaysExactWhileItsLimitChanges(t *testing.T) {
 		}
 	})
 }
+
+// Rules of any kind come, go and change, and the clock jumps either way: every way through the scripts, on Redis and miniredis, says the same, and what
+// it says keeps to the rule of the moment.
+func TestEnginesAgreeWhileRulesAndClocksChange(t *testing.T) {
+	t.Parallel()
+	all := engines(t, start)
+	delete(all, "memory") // it starts a changed rule afresh
+	run := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		run++
+		at := start
+		var rules []policy.Rule
+		for range rapid.IntRange(2, 25).Draw(rt, "steps") {
+			if rules == nil || rapid.IntRange(0, 2).Draw(rt, "change") == 0 {
+				algorithm := rapid.SampledFrom(algorithms()).Draw(rt, "algorithm")
+				rules = []policy.Rule{drawRule(rt, algorithm, "a")}
+				if rapid.Bool().Draw(rt, "second rule") {
+					rules = append(rules, drawRule(rt, rapid.SampledFrom([]policy.Algorithm{policy.GCRA, policy.SlidingWindow}).Draw(rt, "algorithm"), "b"))
+				}
+			}
+			at += rapid.SampledFrom([]int64{0, 1, 900, 40_000, 2_000_000, 90_000_000, -1, -5_000_000, -100_000_000}).Draw(rt, "elapsed")
+			c := newCheck(fmt.Sprint(run), rapid.Int64Range(1, 6).Draw(rt, "cost"), rules...)
+			op := rapid.SampledFrom([]operation{opCheck, opCheck, opCheck, opPeek, opRefund}).Draw(rt, "op")
+			var first *verdict
+			for name, e := range all {
+				e.at = at
+				v, _, err := e.decide(t.Context(), op, []Check{c})
+				if err != nil {
+					rt.Fatalf("%s: %v", name, err)
+				}
+				if first == nil {
+					first = &v[0]
+				} else if fmt.Sprint(*first) != fmt.Sprint(v[0]) {
+					rt.Fatalf("%s of %d under %+v: %v, and %s: %v", op, c.Cost, rules, *first, name, v[0])
+				}
+			}
+			for i, n := range first.rules {
+				if n.remaining < 0 || n.remaining > rules[i].Capacity() || n.retry < -1 || n.reset < 0 || n.reset > 3*rules[i].WindowMS*1000*(1+rules[i].Capacity()/rules[i].Limit) {
+					rt.Fatalf("%s of %d under %+v: %+v", op, c.Cost, rules[i], n)
+				}
+			}
+		}
+	})
+}
