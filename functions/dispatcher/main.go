@@ -126,7 +126,7 @@ func (h *handler) handle(ctx context.Context, _ json.RawMessage) (dispatch.Summa
 	defer cancelWork()
 	claiming, cancelClaiming := context.WithDeadline(work, deadline.Add(-stopMargin))
 	defer cancelClaiming()
-	defer context.AfterFunc(h.stopping, cancelClaiming)()
+	defer context.AfterFunc(h.stopping, cancelClaiming)() //nolint:contextcheck // SIGTERM ends every invocation
 	return h.dispatcher.Run(work, claiming), nil //nolint:contextcheck // both are the invocation's
 }
 

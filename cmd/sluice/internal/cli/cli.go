@@ -74,7 +74,7 @@ func (a *app) root() *cobra.Command {
 	f.Var(&a.timeout, "timeout", "how long one request may take, without the time a lock waits")
 	f.BoolVar(&a.json, "json", false, "print JSON")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "print only results and errors")
-	root.AddCommand(a.lockCommand(), a.jobsCommand(), a.limitsCommand(), a.policiesCommand(), a.healthCommand(), a.versionCommand())
+	root.AddCommand(a.lockCommand(), a.jobsCommand(), a.limitsCommand(), a.policiesCommand(), a.healthCommand(), a.benchCommand(), a.versionCommand())
 	a.watch(root)
 	return root
 }
