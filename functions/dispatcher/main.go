@@ -127,7 +127,7 @@ func (h *handler) handle(ctx context.Context, _ json.RawMessage) (dispatch.Summa
 	claiming, cancelClaiming := context.WithDeadline(work, deadline.Add(-stopMargin))
 	defer cancelClaiming()
 	defer context.AfterFunc(h.stopping, cancelClaiming)() //nolint:contextcheck // SIGTERM ends every invocation
-	return h.dispatcher.Run(work, claiming), nil //nolint:contextcheck // both are the invocation's
+	return h.dispatcher.Run(work, claiming), nil          //nolint:contextcheck // both are the invocation's
 }
 
 var _ sqssender.API = timed{}
