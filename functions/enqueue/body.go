@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluicehq/sluice/shared/delayqueue"
+	"github.com/sluicehq/sluice/shared/delayqueue/sqstext"
 	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/instant"
 )
@@ -41,7 +42,6 @@ const (
 	maxMultiplier = 100
 	maxGroup      = 128
 	maxFIFOID     = 116 // leaves room for attempt and redrives in SQS' 128
-	maxHeader     = 256 // bytes of a name
 	maxHeaderSize = 4096
 )
 
@@ -51,6 +51,7 @@ func (b *newJob) parse(f *fault.Fields, fifo bool) delayqueue.Job {
 	if b.Payload == nil {
 		f.Add("payload", "is required; null counts")
 	}
+	checkText(f, b.Payload)
 	b.parseTime(f, &j)
 	if j.ID = rand.Text(); b.ID != nil {
 		j.ID = *b.ID
@@ -167,35 +168,19 @@ func checkHeaders(f *fault.Fields, headers map[string]string) {
 	}
 	size := 0
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		lower := strings.ToLower(name)
 		size += len(name) + len(headers[name])
 		switch {
-		case strings.HasPrefix(lower, "sluice-"), strings.HasPrefix(lower, "aws."), strings.HasPrefix(lower, "amazon."):
+		case sqstext.Reserved(name):
 			f.Add("headers."+name, "has a reserved prefix")
-		case !attributeName(name):
-			f.Add("headers."+name, "must be a name of 1 to %d letters, digits and - _ . without a . at its ends or two in a row", maxHeader)
-		case !attributeValue(headers[name]):
+		case !sqstext.Name(name):
+			f.Add("headers."+name, "must be a name of 1 to %d letters, digits and - _ . without a . at its ends or two in a row", sqstext.MaxName)
+		case !sqstext.Text(headers[name]):
 			f.Add("headers."+name, "must be text that is not empty and has no control characters")
 		}
 	}
 	if size > maxHeaderSize {
 		f.Add("headers", "must be at most %d bytes together", maxHeaderSize)
 	}
-}
-
-func attributeName(s string) bool {
-	if s == "" || len(s) > maxHeader || strings.HasPrefix(s, ".") || strings.HasSuffix(s, ".") || strings.Contains(s, "..") {
-		return false
-	}
-	return !strings.ContainsFunc(s, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_' && r != '.'
-	})
-}
-
-func attributeValue(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return (r < ' ' && r != '\t' && r != '\n' && r != '\r') || r == 0xFFFE || r == 0xFFFF
-	})
 }
 
 // tooLarge tells whether the payload is over its limit: an error of its own, not of a field.
@@ -206,6 +191,13 @@ func checkPayload(payload json.RawMessage) error {
 		return fault.New(fault.PayloadTooLarge, "the payload is over %d bytes of JSON: keep what is large elsewhere and send where it is", delayqueue.MaxPayload)
 	}
 	return nil
+}
+
+// checkText refuses what SQS would not take as a message's body: better now than when the job is due.
+func checkText(f *fault.Fields, payload json.RawMessage) {
+	if payload != nil && !sqstext.Text(string(payload)) {
+		f.Add("payload", `has a character that SQS does not take, U+FFFE or U+FFFF: write it as \ufffe or \uffff`)
+	}
 }
 
 // identify lets the header Idempotency-Key stand for an id that the body does not give.

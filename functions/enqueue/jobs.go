@@ -79,6 +79,7 @@ func (b *changeBody) parse() (delayqueue.Change, error) {
 		delay := checkDelay(&f, "delay_ms", *b.DelayMS)
 		c.Delay = &delay
 	}
+	checkText(&f, b.Payload)
 	if err := checkPayload(b.Payload); err != nil {
 		return c, err
 	}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluicehq/sluice/localstack/awstest"
+	"github.com/sluicehq/sluice/localstack/redistest"
+	"github.com/sluicehq/sluice/shared/delayqueue"
+	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
+	"github.com/sluicehq/sluice/shared/redisconn"
+	"github.com/sluicehq/sluice/shared/telemetry"
+)
+
+type object = map[string]any
+
+const (
+	jobs  = "/v1/queues/orders/jobs"
+	fifos = "/v1/queues/ordered/jobs"
+)
+
+// fixture is the function on a Redis and a DynamoDB of the test's own.
+type fixture struct {
+	*api
+
+	redis *redistest.Redis
+	aws   *awstest.AWS
+	conn  *redisconn.Conn
+	http  http.Handler
+	log   *bytes.Buffer
+}
+
+func start(t testing.TB) *fixture {
+	t.Helper()
+	return wire(t, redistest.Single(t))
+}
+
+// wire makes the function as main does, with a log that is kept.
+func wire(t testing.TB, r *redistest.Redis) *fixture {
+	t.Helper()
+	f := &fixture{redis: r, aws: awstest.Start(t), log: &bytes.Buffer{}}
+	table := f.aws.CreateTable(t, outbox.TableInput(redistest.Name("outbox")))
+	conn, err := redisconn.Open(redisconn.Config{URLs: redisconn.SplitList(r.URL), Cluster: r.Cluster, CallTimeout: redisTimeout})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	queues, err := delayqueue.New(conn, delayqueue.Config{})
+	require.NoError(t, err)
+	f.conn = conn
+	f.api = &api{
+		queues: queues, outbox: outbox.New(f.aws.DynamoDB, table),
+		urls: map[string]string{"orders": "https://sqs.test/1/orders", "ordered": "https://sqs.test/1/ordered.fifo"},
+		log:  slog.New(slog.NewTextHandler(f.log, nil)), metrics: telemetry.Discard(),
+	}
+	f.http = f.routes()
+	return f
+}
+
+// loseDynamoDB puts an address at which nobody listens in the place of DynamoDB.
+func (f *fixture) loseDynamoDB() {
+	options := f.aws.DynamoDB.Options()
+	options.BaseEndpoint, options.Retryer = aws.String("http://127.0.0.1:1"), aws.NopRetryer{}
+	f.outbox = outbox.New(dynamodb.New(options), "none")
+}
+
+// reply is a response with its body read.
+type reply struct {
+	status int
+	header http.Header
+	body   object
+	text   string
+}
+
+// send sends body: nil, text, or what becomes JSON.
+func (f *fixture) send(t testing.TB, method, target string, body any, headers ...string) reply {
+	t.Helper()
+	content, isText := body.(string)
+	if body != nil && !isText {
+		text, err := json.Marshal(body)
+		require.NoError(t, err)
+		content = string(text)
+	}
+	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(content))
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	f.http.ServeHTTP(w, r)
+	a := reply{status: w.Code, header: w.Header(), text: w.Body.String()}
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &a.body), a.text)
+	require.NotEmpty(t, a.header.Get("X-Request-Id"))
+	if a.status >= http.StatusBadRequest {
+		require.Equal(t, "application/problem+json", a.header.Get("Content-Type"))
+		require.Equal(t, a.header.Get("X-Request-Id"), a.body["instance"])
+		requireProblem(t, a.body, a.status, a.body["code"])
+	}
+	return a
+}
+
+func requireProblem(t testing.TB, problem any, status int, code any) {
+	t.Helper()
+	members, ok := problem.(object)
+	require.True(t, ok, "%v", problem)
+	require.EqualValues(t, status, members["status"], "%v", problem)
+	require.Equal(t, code, members["code"], "%v", problem)
+	for _, member := range []string{"type", "title", "detail", "code", "instance"} {
+		require.NotEmpty(t, members[member], member)
+	}
+}
+
+// want sends and demands a status.
+func (f *fixture) want(t testing.TB, status int, method, target string, body any, headers ...string) reply {
+	t.Helper()
+	a := f.send(t, method, target, body, headers...)
+	require.Equal(t, status, a.status, "%s %s: %s", method, target, a.text)
+	return a
+}
+
+// post takes a job in, which must be new.
+func (f *fixture) post(t testing.TB, target string, job object) reply {
+	t.Helper()
+	a := f.want(t, http.StatusAccepted, http.MethodPost, target, job)
+	require.Equal(t, false, a.body["duplicate"])
+	return a
+}
+
+// claim claims what is due in orders until so many jobs came, as a dispatcher does.
+func (f *fixture) claim(t testing.TB, n int) []delayqueue.Claimed {
+	t.Helper()
+	var out []delayqueue.Claimed
+	require.Eventually(t, func() bool {
+		for shard := range f.queues.AllShards() {
+			found, err := f.queues.Claim(t.Context(), "orders", shard, 100, time.Minute)
+			require.NoError(t, err)
+			out = append(out, found.Jobs...)
+		}
+		return len(out) >= n
+	}, 10*time.Second, 2*time.Millisecond)
+	require.Len(t, out, n)
+	return out
+}
+
+// deliver claims so many jobs and notes that SQS took them.
+func (f *fixture) deliver(t testing.TB, n int) {
+	t.Helper()
+	for _, j := range f.claim(t, n) {
+		held, err := f.queues.Accept(t.Context(), "orders", j.Shard, []delayqueue.Claimed{j})
+		require.NoError(t, err)
+		require.Equal(t, []bool{true}, held)
+	}
+}
+
+// inOutbox are the jobs of the outbox by id, as they would be sent now or ever.
+func (f *fixture) inOutbox(t testing.TB) map[string]outbox.Item {
+	t.Helper()
+	const ever = int64(1) << 45
+	items, err := f.outbox.ToReturn(t.Context(), ever, 10_000)
+	require.NoError(t, err)
+	out := make(map[string]outbox.Item, len(items))
+	for _, item := range items {
+		require.NotContains(t, out, item.Job.ID)
+		out[item.Job.ID] = item
+	}
+	return out
+}
+
+// badFields are the fields that a problem names.
+func badFields(t testing.TB, problem object) (names []string) {
+	t.Helper()
+	list, _ := problem["errors"].([]any)
+	for _, e := range list {
+		entry, ok := e.(object)
+		require.True(t, ok, "%v", problem)
+		require.NotEmpty(t, entry["message"])
+		name, _ := entry["field"].(string)
+		names = append(names, name)
+	}
+	return names
+}
+
+func in(d time.Duration) string { return time.Now().Add(d).UTC().Format("2006-01-02T15:04:05.000Z") }
