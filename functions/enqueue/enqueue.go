@@ -10,7 +10,6 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/httpapi"
 	"github.com/sluicehq/sluice/shared/instant"
-	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
 // degradedOutbox is the value of Sluice-Degraded when a job was taken in without Redis.
@@ -130,86 +129,4 @@ func (a *api) parseOne(queue string, body *newJob) (delayqueue.Job, error) {
 
 func problem(ctx context.Context, err error) map[string]any {
 	return map[string]any{"error": httpapi.ProblemOf(err, httpapi.RequestID(ctx))}
-}
-
-// take takes jobs in. Durable ones are written to the outbox first; what Redis does not take because it is away goes to the outbox. A job that neither takes
-// has an error, and was not taken in, or may be asked for again under the same id.
-func (a *api) take(ctx context.Context, queue string, jobs []delayqueue.Job) (results []delayqueue.Enqueued, errs []error, degraded bool) {
-	results, errs = make([]delayqueue.Enqueued, len(jobs)), make([]error, len(jobs))
-	var durable, plain []int
-	for i := range jobs {
-		if jobs[i].Durable {
-			durable = append(durable, i)
-		} else {
-			plain = append(plain, i)
-		}
-	}
-	degraded = a.takeDurable(ctx, queue, jobs, durable, results, errs)
-	degraded = a.takePlain(ctx, queue, jobs, plain, results, errs) || degraded
-	taken := 0
-	for i := range jobs {
-		if errs[i] == nil && !results[i].Duplicate {
-			taken++
-		}
-	}
-	metrics := []telemetry.Metric{telemetry.One("enqueued", telemetry.Count, float64(taken))}
-	if degraded {
-		metrics = append(metrics, telemetry.One("degraded", telemetry.Count, 1))
-	}
-	a.metrics.Emit(map[string]string{"queue": queue}, metrics...)
-	return results, errs, degraded
-}
-
-func (a *api) takePlain(ctx context.Context, queue string, jobs []delayqueue.Job, members []int, results []delayqueue.Enqueued, errs []error) bool {
-	found, failed := a.queues.Enqueue(ctx, queue, pick(jobs, members))
-	var away []int
-	for k, i := range members {
-		results[i], errs[i] = found[k], failed[k]
-		if fault.CodeOf(failed[k]) == fault.StoreUnavailable {
-			away = append(away, i)
-		}
-	}
-	if len(away) == 0 {
-		return false
-	}
-	found, failed = a.outbox.Put(ctx, queue, pick(jobs, away), false)
-	degraded := false
-	for k, i := range away {
-		results[i], errs[i] = found[k], failed[k]
-		degraded = degraded || failed[k] == nil
-	}
-	return degraded
-}
-
-func (a *api) takeDurable(ctx context.Context, queue string, jobs []delayqueue.Job, members []int, results []delayqueue.Enqueued, errs []error) bool {
-	if len(members) == 0 {
-		return false
-	}
-	written, failed := a.outbox.Put(ctx, queue, pick(jobs, members), true)
-	var ready []int
-	for k, i := range members {
-		results[i], errs[i] = written[k], failed[k]
-		if failed[k] == nil {
-			jobs[i].RunAtMS, jobs[i].Delay = written[k].RunAtMS, 0
-			ready = append(ready, i)
-		}
-	}
-	found, failed := a.queues.Enqueue(ctx, queue, pick(jobs, ready))
-	degraded := false
-	for k, i := range ready {
-		if failed[k] != nil {
-			degraded = true // the outbox has it; the dispatcher brings it to Redis
-			continue
-		}
-		results[i] = found[k]
-	}
-	return degraded
-}
-
-func pick(jobs []delayqueue.Job, members []int) []delayqueue.Job {
-	out := make([]delayqueue.Job, len(members))
-	for k, i := range members {
-		out[k] = jobs[i]
-	}
-	return out
 }

@@ -48,6 +48,7 @@ func start(t testing.TB) *fixture {
 // wire makes the function as main does, with a log that is kept.
 func wire(t testing.TB, r *redistest.Redis) *fixture {
 	t.Helper()
+	redisconn.SilenceDriver()
 	f := &fixture{redis: r, aws: awstest.Start(t), log: &bytes.Buffer{}}
 	table := f.aws.CreateTable(t, outbox.TableInput(redistest.Name("outbox")))
 	conn, err := redisconn.Open(redisconn.Config{URLs: redisconn.SplitList(r.URL), Cluster: r.Cluster, CallTimeout: redisTimeout})

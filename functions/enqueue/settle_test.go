@@ -96,7 +96,7 @@ func TestAChangeKeepsTheIDAndACancelEndsIt(t *testing.T) {
 
 func TestAListingHasEveryJobOnceWhateverThePage(t *testing.T) {
 	f := start(t)
-	for _, id := range strings.Split("abcdefghij", "") {
+	for id := range strings.SplitSeq("abcdefghij", "") {
 		f.post(t, jobs, object{"payload": id, "id": id, "delay_ms": 60_000})
 	}
 	for _, limit := range []string{"1", "3", "10", "200"} {

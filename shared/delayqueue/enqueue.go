@@ -96,7 +96,7 @@ func (q *Queues) elsewhere(ctx context.Context, queue string, jobs []Job) (map[s
 
 func (q *Queues) duplicate(j *Job, info Info) Enqueued {
 	return Enqueued{
-		ID: j.ID, State: info.State, RunAtMS: info.RunAtMS, Attempt: info.Attempt, Duplicate: true,
+		ID: j.ID, State: info.State, RunAtMS: info.RunAtMS, Attempt: info.Attempt, Duplicate: true, Durable: info.Durable,
 		Differs: string(j.Payload) != string(info.Payload) || j.Group != info.Group || !maps.Equal(j.Headers, info.Headers),
 	}
 }
@@ -127,7 +127,7 @@ func (q *Queues) enqueueShard(ctx context.Context, queue string, shard int, jobs
 		}
 		known := number(rows[3*k])
 		results[i] = Enqueued{
-			ID: jobs[i].ID, State: h.state, RunAtMS: h.runAtMS, Attempt: h.attempt, Duplicate: known > 0, Differs: known == 2,
+			ID: jobs[i].ID, State: h.state, RunAtMS: h.runAtMS, Attempt: h.attempt, Duplicate: known > 0, Differs: known == 2, Durable: h.durable,
 		}
 	}
 	return nil

@@ -81,6 +81,8 @@ type Enqueued struct {
 	Duplicate bool
 	// Differs says that the job that is known by this id has another content.
 	Differs bool
+	// Durable says that the outbox has it too.
+	Durable bool
 }
 
 // Info is a job as it stands.

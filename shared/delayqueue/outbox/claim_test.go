@@ -101,6 +101,8 @@ func TestASentJobIsNotDueAndIsReturnedAsSent(t *testing.T) {
 			again, errs := b.Put(t.Context(), queue, []delayqueue.Job{job("a", base)}, durable)
 			require.NoError(t, errs[0])
 			require.True(t, again[0].Duplicate, "its id is not free before Redis knows of it")
+			require.Equal(t, delayqueue.Dispatched, again[0].State)
+			require.Equal(t, 1, again[0].Attempt)
 
 			require.NoError(t, b.Remove(t.Context(), &found[0]))
 			require.Empty(t, b.toReturn(t, 0))
@@ -170,7 +172,7 @@ func TestAChangedDurableJobIsDueAtItsNewTimeWithItsNewPayload(t *testing.T) {
 
 			known, errs := b.Put(t.Context(), queue, []delayqueue.Job{want}, true)
 			require.NoError(t, errs[0])
-			require.Equal(t, delayqueue.Enqueued{ID: "a", State: delayqueue.Scheduled, RunAtMS: c.runAtMS, Duplicate: true}, known[0])
+			require.Equal(t, delayqueue.Enqueued{ID: "a", State: delayqueue.Scheduled, RunAtMS: c.runAtMS, Duplicate: true, Durable: true}, known[0])
 		})
 	}
 }

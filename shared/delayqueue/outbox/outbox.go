@@ -123,9 +123,17 @@ func (o *Outbox) known(ctx context.Context, queue string, j delayqueue.Job) (del
 	if err != nil {
 		return delayqueue.Enqueued{}, err
 	}
-	return delayqueue.Enqueued{
-		ID: j.ID, State: delayqueue.Scheduled, RunAtMS: integer(at["run_at"]), Duplicate: true, Differs: found && !sameContent(&j, &there.Job),
-	}, nil
+	e := delayqueue.Enqueued{ID: j.ID, State: delayqueue.Scheduled, RunAtMS: integer(at["run_at"]), Duplicate: true}
+	if found {
+		e.Differs, e.Durable = !sameContent(&j, &there.Job), there.Durable
+	}
+	if there.Sent {
+		e.Attempt, e.State = 1, delayqueue.Dispatched
+		if there.Job.MaxAttempts > 1 {
+			e.State = delayqueue.AwaitingAck
+		}
+	}
+	return e, nil
 }
 
 func sameContent(a, b *delayqueue.Job) bool {
