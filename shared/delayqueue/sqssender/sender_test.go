@@ -75,7 +75,7 @@ func TestABatchStaysWithinAMebibyte(t *testing.T) {
 
 func TestWhatIsLargerThanAMessageIsPoison(t *testing.T) {
 	f := &fakeSQS{}
-	overhead := weight([]types.SendMessageBatchRequestEntry{first(message(queue, ptr(sized("0", 2))))}) - 2
+	overhead := weight([]types.SendMessageBatchRequestEntry{first(message(queue, new(sized("0", 2))))}) - 2
 	results := send(t, f, plainURL, sized("0", maxBatchBytes-overhead), sized("1", maxBatchBytes-overhead+1), job("2"))
 	require.Equal(t, Accepted, results[0].Outcome, "it fills a message to the last byte")
 	require.Equal(t, Poison, results[1].Outcome)
@@ -84,8 +84,6 @@ func TestWhatIsLargerThanAMessageIsPoison(t *testing.T) {
 }
 
 func first[T any](v T, _ int, _ string) T { return v }
-
-func ptr[T any](v T) *T { return &v }
 
 // wolverine #3503, aws-samples #259: a 200 with Failed entries is no success of those.
 func TestEachEntryOfAPartialFailureHasAResultOfItsOwn(t *testing.T) {

@@ -41,7 +41,7 @@ func Run(ctx context.Context, plan Plan, call func(ctx context.Context, n int) e
 	defer cancel()
 	r := &recorder{errors: make(map[string]int), name: name}
 	started := time.Now()
-	stop := r.report(started, plan.Progress)
+	stop := r.report(started, plan.Progress) //nolint:contextcheck // it ends with the last call, not with ctx
 	var wait sync.WaitGroup
 	next := make(chan ticket)
 	for range plan.Concurrency {
