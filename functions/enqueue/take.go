@@ -88,7 +88,7 @@ func (a *api) takeDurable(ctx context.Context, queue string, jobs []delayqueue.J
 			continue
 		}
 		results[i] = found[k]
-		if found[k].Duplicate && !(found[k].Durable && found[k].State == delayqueue.Scheduled) {
+		if found[k].Duplicate && (!found[k].Durable || found[k].State != delayqueue.Scheduled) {
 			known = append(known, found[k].ID)
 		}
 	}
