@@ -35,28 +35,29 @@ type fixture struct {
 
 	redis *redistest.Redis
 	aws   *awstest.AWS
-	conn  *redisconn.Conn
 	http  http.Handler
 	log   *bytes.Buffer
 }
 
+// patience is a time for Redis that a loaded machine keeps to. Tests of a Redis that hangs have main's.
+const patience = 10 * time.Second
+
 func start(t testing.TB) *fixture {
 	t.Helper()
-	return wire(t, redistest.Single(t))
+	return wire(t, redistest.Single(t), patience)
 }
 
 // wire makes the function as main does, with a log that is kept.
-func wire(t testing.TB, r *redistest.Redis) *fixture {
+func wire(t testing.TB, r *redistest.Redis, timeout time.Duration) *fixture {
 	t.Helper()
 	redisconn.SilenceDriver()
 	f := &fixture{redis: r, aws: awstest.Start(t), log: &bytes.Buffer{}}
 	table := f.aws.CreateTable(t, outbox.TableInput(redistest.Name("outbox")))
-	conn, err := redisconn.Open(redisconn.Config{URLs: redisconn.SplitList(r.URL), Cluster: r.Cluster, CallTimeout: redisTimeout})
+	conn, err := redisconn.Open(redisconn.Config{URLs: redisconn.SplitList(r.URL), Cluster: r.Cluster, CallTimeout: timeout})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	queues, err := delayqueue.New(conn, delayqueue.Config{})
 	require.NoError(t, err)
-	f.conn = conn
 	f.api = &api{
 		queues: queues, outbox: outbox.New(f.aws.DynamoDB, table),
 		urls: map[string]string{"orders": "https://sqs.test/1/orders", "ordered": "https://sqs.test/1/ordered.fifo"},
@@ -125,7 +126,7 @@ func requireProblem(t testing.TB, problem any, status int, code any) {
 func (f *fixture) want(t testing.TB, status int, method, target string, body any, headers ...string) reply {
 	t.Helper()
 	a := f.send(t, method, target, body, headers...)
-	require.Equal(t, status, a.status, "%s %s: %s", method, target, a.text)
+	require.Equal(t, status, a.status, "%s %s: %s\n%s", method, target, a.text, f.log)
 	return a
 }
 

@@ -149,7 +149,8 @@ func (q *Queues) Register(ctx context.Context) error {
 	var added *redis.IntCmd
 	var members *redis.StringSliceCmd
 	err := q.conn.Do(ctx, func(ctx context.Context) error {
-		_, err := q.conn.Client().TxPipelined(ctx, func(p redis.Pipeliner) error {
+		// No transaction: the EXECABORT of a full or read-only Redis would hide why.
+		_, err := q.conn.Client().Pipelined(ctx, func(p redis.Pipeliner) error {
 			added, members = p.SAdd(ctx, layoutKey, q.cfg.Shards), p.SMembers(ctx, layoutKey)
 			return nil
 		})
