@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -58,7 +59,7 @@ func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 		if response.Body != "" && !json.Valid([]byte(response.Body)) {
 			t.Fatalf("%s %q: the answer is not JSON: %s", method, target, response.Body)
 		}
-		if response.StatusCode == 202 {
+		if response.StatusCode == http.StatusAccepted {
 			fix.requireSendable(t, response.Body)
 		}
 	})

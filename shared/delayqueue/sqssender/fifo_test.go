@@ -44,6 +44,25 @@ func TestAJobWithoutAGroupIsAGroupOfItsOwn(t *testing.T) {
 	require.Equal(t, map[string]string{"a": "g", "b": "b"}, groups)
 }
 
+func TestJobsThatAreAloneInTheirGroupsShareFullBatches(t *testing.T) {
+	f := &fakeSQS{answer: judge(func(id string) *types.BatchResultErrorEntry {
+		if id == "j03" {
+			return &types.BatchResultErrorEntry{Code: aws.String("InternalError")}
+		}
+		return nil
+	})}
+	jobs := append(numbered(20), of("g", job("g0")), of("g", job("g1")))
+	results := send(t, f, fifoURL, jobs...)
+	var sizes []int
+	for _, b := range f.sent() {
+		sizes = append(sizes, len(b))
+	}
+	require.ElementsMatch(t, []int{10, 10, 2}, sizes)
+	for i, r := range results {
+		require.Equal(t, jobs[i].ID == "j03", r.Outcome == Retry, "%s: another group's failure is none of its own", jobs[i].ID)
+	}
+}
+
 func TestNothingOvertakesAJobOfItsGroupThatWasNotAccepted(t *testing.T) {
 	var jobs []delayqueue.Claimed
 	for i := range 25 {

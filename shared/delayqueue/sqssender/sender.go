@@ -66,19 +66,21 @@ func New(client API, concurrency int) *Sender {
 // not sent: their result is Retry. What SQS accepts of that very batch has overtaken the one that it did not.
 func (s *Sender) Send(ctx context.Context, queue, url string, jobs []delayqueue.Claimed) []Result {
 	results := make([]Result, len(jobs))
+	fifo := strings.HasSuffix(url, ".fifo")
+	free, inOrder := all(jobs), [][]int(nil)
+	if fifo {
+		free, inOrder = lanes(jobs)
+	}
 	var wait sync.WaitGroup
-	if strings.HasSuffix(url, ".fifo") {
-		for _, lane := range lanes(jobs) {
-			wait.Go(func() { s.sendInOrder(ctx, queue, url, jobs, lane, results) })
-		}
-	} else {
-		for _, b := range s.batches(queue, jobs, all(jobs), results) {
-			s.slots <- struct{}{}
-			wait.Go(func() {
-				defer func() { <-s.slots }()
-				s.sendBatch(ctx, url, b, results)
-			})
-		}
+	for _, lane := range inOrder {
+		wait.Go(func() { s.sendInOrder(ctx, queue, url, jobs, lane, results) })
+	}
+	for _, b := range batches(queue, fifo, jobs, free, results) {
+		s.slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-s.slots }()
+			s.sendBatch(ctx, url, b, results)
+		})
 	}
 	wait.Wait()
 	return results
@@ -92,19 +94,26 @@ func all(jobs []delayqueue.Claimed) []int {
 	return out
 }
 
-// lanes are the jobs of each group, in order.
-func lanes(jobs []delayqueue.Claimed) [][]int {
+// lanes are the jobs of each group, in order; free are those that are alone in theirs, and so wait for nobody.
+func lanes(jobs []delayqueue.Claimed) (free []int, inOrder [][]int) {
 	at := make(map[string]int)
-	var out [][]int
+	var groups [][]int
 	for i := range jobs {
 		g := groupOf(&jobs[i])
 		if _, known := at[g]; !known {
-			at[g] = len(out)
-			out = append(out, nil)
+			at[g] = len(groups)
+			groups = append(groups, nil)
 		}
-		out[at[g]] = append(out[at[g]], i)
+		groups[at[g]] = append(groups[at[g]], i)
 	}
-	return out
+	for _, members := range groups {
+		if len(members) == 1 {
+			free = append(free, members[0])
+			continue
+		}
+		inOrder = append(inOrder, members)
+	}
+	return free, inOrder
 }
 
 // groupOf is a job's message group. A job without one is a group of its own: nothing waits for it.
@@ -117,16 +126,12 @@ func groupOf(j *delayqueue.Claimed) string {
 
 func (s *Sender) sendInOrder(ctx context.Context, queue, url string, jobs []delayqueue.Claimed, lane []int, results []Result) {
 	blocked := false
-	for _, b := range s.batches(queue, jobs, lane, results) {
+	for _, b := range batches(queue, true, jobs, lane, results) {
 		if blocked {
 			for _, i := range b.jobs {
 				results[i] = Result{Outcome: Retry, Reason: "an earlier job of its group was not accepted"}
 			}
 			continue
-		}
-		for k := range b.entries {
-			b.entries[k].MessageGroupId = aws.String(groupOf(&jobs[b.jobs[k]]))
-			b.entries[k].MessageDeduplicationId = aws.String(deduplicationID(&jobs[b.jobs[k]]))
 		}
 		s.slots <- struct{}{}
 		s.sendBatch(ctx, url, b, results)
@@ -155,7 +160,7 @@ type batch struct {
 }
 
 // batches packs jobs in order. A job that can never be sent gets its result here and is in no batch.
-func (s *Sender) batches(queue string, jobs []delayqueue.Claimed, members []int, results []Result) []*batch {
+func batches(queue string, fifo bool, jobs []delayqueue.Claimed, members []int, results []Result) []*batch {
 	var out []*batch
 	var open *batch
 	for _, i := range members {
@@ -163,6 +168,9 @@ func (s *Sender) batches(queue string, jobs []delayqueue.Claimed, members []int,
 		if why != "" {
 			results[i] = Result{Outcome: Poison, Reason: why}
 			continue
+		}
+		if fifo {
+			entry.MessageGroupId, entry.MessageDeduplicationId = aws.String(groupOf(&jobs[i])), aws.String(deduplicationID(&jobs[i]))
 		}
 		if open == nil || len(open.entries) == maxEntries || open.bytes+size > maxBatchBytes {
 			open = &batch{}
