@@ -66,6 +66,7 @@ func TestARaisedBurstAndALoweredOneKeepWhatWasUsed(t *testing.T) {
 		require.Equal(t, want, v.rules[0].remaining, "burst %d", burst)
 		if want == 0 {
 			require.Equal(t, minute*1000/10, v.rules[0].retry, "debt beyond the new burst is forgiven: the next one drips in as ever")
+			require.Equal(t, v, e.do(t, 0, opCheck, newCheck(key, 1, r)), "and a check says so too")
 		}
 	}
 }

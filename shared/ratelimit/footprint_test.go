@@ -87,6 +87,22 @@ func TestAnExactWindowTakesRoomForWhatWasAdmittedNotForItsLimit(t *testing.T) {
 	require.LessOrEqual(t, memory(t, r, c), int64(600))
 }
 
+// However a ring grew, each entry leaves at its own time.
+func TestEveryEntryOfARingThatGrewLeavesAtItsTime(t *testing.T) {
+	t.Parallel()
+	e := onRedis(t)
+	const admitted = int64(100)
+	c := newCheck("k", 1, newRule(policy.SlidingWindow, 200, minute))
+	for n := range admitted {
+		require.True(t, e.allows(t, n*1000, c))
+	}
+	for n := range admitted {
+		leaves := minute*1000 + n*1000
+		require.Equal(t, 200-admitted+n, e.do(t, leaves-1, opPeek, c).rules[0].remaining, "before entry %d leaves", n)
+		require.Equal(t, 200-admitted+n+1, e.do(t, leaves, opPeek, c).rules[0].remaining, "as entry %d leaves", n)
+	}
+}
+
 // A key that was busy once gives its room back.
 func TestARingShrinksWithItsUse(t *testing.T) {
 	t.Parallel()
