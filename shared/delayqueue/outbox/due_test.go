@@ -82,6 +82,13 @@ func TestJobsThatWereSentDoNotHideTheNext(t *testing.T) {
 	require.Len(t, b.toReturn(t, 0), manyInFront+1, "Redis is told of all that were sent")
 }
 
+func TestTheCountGoesOnOverPages(t *testing.T) {
+	b := newBox(t)
+	const many = buckets*countPageSize + 50
+	b.fill(t, many)
+	require.EqualValues(t, many, b.count(t))
+}
+
 func TestALimitIsKept(t *testing.T) {
 	b := newBox(t)
 	b.fill(t, 20)

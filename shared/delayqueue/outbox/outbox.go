@@ -30,6 +30,9 @@ const (
 
 	// pageSize is how many items one query reads.
 	pageSize = 100
+	// countPageSize and countPages bound what one Count reads of a bucket.
+	countPageSize = 250
+	countPages    = 20
 
 	waiting = "pending"
 	sent    = "sent"
@@ -202,22 +205,28 @@ func (o *Outbox) read(ctx context.Context, prefix string, untilMS, freeMS int64,
 	return items, nil
 }
 
-// Count tells how many jobs of a queue are in the outbox, up to what one page of each bucket holds.
+// Count tells how many jobs of a queue wait here for Redis. It reads at most countPages pages of each bucket: beyond some thousands it is a lower bound.
 func (o *Outbox) Count(ctx context.Context, queue string) (int64, error) {
 	var total int64
 	for b := range buckets {
-		out, err := o.client.Query(ctx, &dynamodb.QueryInput{
-			TableName: aws.String(o.table), Select: types.SelectCount, KeyConditionExpression: aws.String("pk = :pk"),
+		in := &dynamodb.QueryInput{
+			TableName: aws.String(o.table), Select: types.SelectCount, Limit: aws.Int32(countPageSize), KeyConditionExpression: aws.String("pk = :pk"),
 			FilterExpression:         aws.String("#q = :queue AND #s = :waiting"),
 			ExpressionAttributeNames: map[string]string{"#q": "queue", "#s": "state"},
 			ExpressionAttributeValues: map[string]types.AttributeValue{
 				":pk": str(duePrefix + strconv.Itoa(b)), ":queue": str(queue), ":waiting": str(waiting),
 			},
-		})
-		if err != nil {
-			return 0, fault.Unavailable("dynamodb", err)
 		}
-		total += int64(out.Count)
+		for range countPages {
+			out, err := o.client.Query(ctx, in)
+			if err != nil {
+				return 0, fault.Unavailable("dynamodb", err)
+			}
+			total += int64(out.Count)
+			if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
+				break
+			}
+		}
 	}
 	return total, nil
 }
