@@ -2,7 +2,6 @@ package lock_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -46,38 +45,6 @@ func refusal(t *testing.T, err error, code fault.Code) *fault.Error {
 	return f
 }
 
-func TestAnExclusiveLockHasOneHolder(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
-		l, ctx, name := open(t, r), t.Context(), redistest.Name("lock")
-		ann, err := l.Acquire(ctx, request(t, lock.Request{Name: name, Owner: "ann", Metadata: []byte(`{"pod": "a-1"}`)}))
-		require.NoError(t, err)
-		require.Positive(t, ann.Fence)
-		require.Less(t, ann.Fence, int64(1)<<53)
-		require.Equal(t, ttl.Milliseconds(), ann.ExpiresAt-ann.AcquiredAt)
-
-		_, err = l.Acquire(ctx, request(t, lock.Request{Name: name, Owner: "bob"}))
-		f := refusal(t, err, fault.LockHeld)
-		require.Equal(t, "ann", f.Extra["holder"])
-		require.Positive(t, f.RetryAfter)
-		require.LessOrEqual(t, f.RetryAfter, ttl)
-
-		state, err := l.Inspect(ctx, lock.Lock, name)
-		require.NoError(t, err)
-		require.Equal(t, lock.State{Name: name, Held: true, Mode: lock.Exclusive, Holders: []lock.Holder{
-			{Owner: "ann", Fence: ann.Fence, AcquiredAt: ann.AcquiredAt, ExpiresAt: ann.ExpiresAt, Metadata: []byte(`{"pod":"a-1"}`)},
-		}}, state)
-
-		held, err := l.Release(ctx, lock.Lock, name, ann.Token)
-		require.NoError(t, err)
-		require.Positive(t, held)
-
-		bob, err := l.Acquire(ctx, request(t, lock.Request{Name: name, Owner: "bob"}))
-		require.NoError(t, err)
-		require.Greater(t, bob.Fence, ann.Fence)
-	})
-}
-
 func TestACallerWhoseAnswerWasLostCanAskAgain(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
@@ -99,19 +66,6 @@ func TestACallerWhoseAnswerWasLostCanAskAgain(t *testing.T) {
 			require.Equal(t, first.AcquiredAt, again.AcquiredAt)
 			require.GreaterOrEqual(t, again.ExpiresAt-first.ExpiresAt, ttl.Milliseconds(), "the lease lasts the new ttl from now")
 			require.EqualValues(t, 1, again.InUse)
-		}
-	})
-}
-
-func TestARepeatedReleaseIsStillARelease(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
-		l, ctx, name := open(t, r), t.Context(), redistest.Name("lock")
-		lease, err := l.Acquire(ctx, request(t, lock.Request{Name: name}))
-		require.NoError(t, err)
-		for range 2 {
-			_, err = l.Release(ctx, lock.Lock, name, lease.Token)
-			require.NoError(t, err)
 		}
 	})
 }
@@ -147,45 +101,6 @@ func TestATokenThatHoldsNothingIsToldWhy(t *testing.T) {
 	})
 }
 
-// redislock compares custom tokens by prefix: "job-1" steals from "job-10".
-func TestTokensAreComparedWhole(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
-		l, ctx, name := open(t, r), t.Context(), redistest.Name("lock")
-		long := strings.Repeat("k", 16) + "-10"
-		_, err := l.Acquire(ctx, request(t, lock.Request{Name: name, Token: long}))
-		require.NoError(t, err)
-		for _, other := range []string{long[:len(long)-1], long + "0", strings.ToUpper(long)} {
-			_, err = l.Acquire(ctx, request(t, lock.Request{Name: name, Token: other}))
-			_ = refusal(t, err, fault.LockHeld)
-			_, err = l.Release(ctx, lock.Lock, name, other)
-			_ = refusal(t, err, fault.LockNotHeld)
-		}
-	})
-}
-
-func TestAForcedReleaseIsToldAndRaisesTheFence(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
-		l, ctx, name := open(t, r), t.Context(), redistest.Name("lock")
-		n, err := l.Force(ctx, lock.Lock, name)
-		require.NoError(t, err)
-		require.Zero(t, n)
-		ann, err := l.Acquire(ctx, request(t, lock.Request{Name: name}))
-		require.NoError(t, err)
-		n, err = l.Force(ctx, lock.Lock, name)
-		require.NoError(t, err)
-		require.EqualValues(t, 1, n)
-		_, err = l.Renew(ctx, lock.Lock, name, ann.Token, ttl)
-		f := refusal(t, err, fault.LockNotHeld)
-		require.Equal(t, lock.Expired, f.Extra["reason"])
-		require.Equal(t, true, f.Extra["forced"])
-		bob, err := l.Acquire(ctx, request(t, lock.Request{Name: name}))
-		require.NoError(t, err)
-		require.Greater(t, bob.Fence, ann.Fence)
-	})
-}
-
 func TestTheFenceRisesWhenAllDataIsLost(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
@@ -198,37 +113,6 @@ func TestTheFenceRisesWhenAllDataIsLost(t *testing.T) {
 			last = lease.Fence
 			require.NoError(t, r.Client.Del(ctx, "{lock:"+name+"}").Err())
 		}
-	})
-}
-
-func TestReadersShareAndAWriterDoesNot(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
-		l, ctx, name := open(t, r), t.Context(), redistest.Name("lock")
-		var tokens []string
-		last := int64(0)
-		for range 3 {
-			reader, err := l.Acquire(ctx, request(t, lock.Request{Name: name, Mode: lock.Shared, Owner: "reader"}))
-			require.NoError(t, err)
-			require.Greater(t, reader.Fence, last)
-			last = reader.Fence
-			tokens = append(tokens, reader.Token)
-		}
-		_, err := l.Acquire(ctx, request(t, lock.Request{Name: name, Owner: "writer"}))
-		require.Equal(t, "reader", refusal(t, err, fault.LockHeld).Extra["holder"])
-		s, err := l.Inspect(ctx, lock.Lock, name)
-		require.NoError(t, err)
-		require.Equal(t, lock.Shared, s.Mode)
-		require.Len(t, s.Holders, 3)
-		for _, token := range tokens {
-			_, err = l.Release(ctx, lock.Lock, name, token)
-			require.NoError(t, err)
-		}
-		writer, err := l.Acquire(ctx, request(t, lock.Request{Name: name}))
-		require.NoError(t, err)
-		require.Greater(t, writer.Fence, last)
-		_, err = l.Acquire(ctx, request(t, lock.Request{Name: name, Mode: lock.Shared}))
-		_ = refusal(t, err, fault.LockHeld)
 	})
 }
 
@@ -292,43 +176,6 @@ func TestAReleaseWakesTheWaitersInTheOrderOfTheirArrival(t *testing.T) {
 			got = append(got, i)
 		}
 		require.Equal(t, []int{0, 1, 2, 3, 4}, got)
-	})
-}
-
-func TestAWaiterGetsTheLockWhenTheLeaseEnds(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
-		l, ctx, name := open(t, r), t.Context(), redistest.Name("lock")
-		dead, err := l.Acquire(ctx, request(t, lock.Request{Name: name, TTL: 200 * time.Millisecond}))
-		require.NoError(t, err)
-		next, err := l.Acquire(ctx, request(t, lock.Request{Name: name, Wait: lock.MaxWait}))
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, next.AcquiredAt, dead.ExpiresAt, "expires_at is never later than the next holder's acquisition")
-		require.Greater(t, next.Fence, dead.Fence)
-		require.Less(t, next.Waited, prompt)
-	})
-}
-
-func TestAWaitThatEndsLeavesNothingBehind(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
-		l, name := open(t, r), redistest.Name("lock")
-		_, err := l.Acquire(t.Context(), request(t, lock.Request{Name: name}))
-		require.NoError(t, err)
-
-		_, err = l.Acquire(t.Context(), request(t, lock.Request{Name: name, Wait: 50 * time.Millisecond}))
-		_ = refusal(t, err, fault.LockHeld)
-
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		_, err = l.Acquire(ctx, request(t, lock.Request{Name: name, Wait: lock.MaxWait}))
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.True(t, errors.Is(err, fault.New(fault.LockHeld, "")) || errors.Is(err, context.DeadlineExceeded))
-
-		s, err := l.Inspect(t.Context(), lock.Lock, name)
-		require.NoError(t, err)
-		require.Zero(t, s.Waiters)
-		require.Len(t, s.Holders, 1)
 	})
 }
 
