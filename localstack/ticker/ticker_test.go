@@ -3,6 +3,8 @@ package ticker_test
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,10 +17,13 @@ import (
 func TestInvocationsComeOnTimeAlsoWhileOthersAreUnderWay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var at []time.Duration
 		started := time.Now()
 		tick := ticker.Start(time.Minute, func(ctx context.Context) error {
+			mu.Lock()
 			at = append(at, time.Since(started))
+			mu.Unlock()
 			select { // each takes longer than the interval
 			case <-ctx.Done():
 			case <-time.After(90 * time.Second):
@@ -27,6 +32,8 @@ func TestInvocationsComeOnTimeAlsoWhileOthersAreUnderWay(t *testing.T) {
 		}, func(err error) { t.Error(err) })
 		time.Sleep(3*time.Minute + time.Second)
 		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
 		require.Equal(t, []time.Duration{0, time.Minute, 2 * time.Minute, 3 * time.Minute}, at)
 		tick.Stop()
 	})
@@ -35,14 +42,15 @@ func TestInvocationsComeOnTimeAlsoWhileOthersAreUnderWay(t *testing.T) {
 func TestAFailedInvocationIsReportedAndDoesNotEndTheTicker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		boom, failures := errors.New("boom"), 0
+		boom := errors.New("boom")
+		var failures atomic.Int32
 		tick := ticker.Start(time.Minute, func(context.Context) error { return boom }, func(err error) {
 			require.ErrorIs(t, err, boom)
-			failures++
+			failures.Add(1)
 		})
 		time.Sleep(2*time.Minute + time.Second)
 		synctest.Wait()
-		require.Equal(t, 3, failures)
+		require.EqualValues(t, 3, failures.Load())
 		tick.Stop()
 	})
 }

@@ -1,5 +1,0 @@
-variable "region" {
-  description = "Where to deploy."
-  type        = string
-  default     = "eu-central-1"
-}
