@@ -195,14 +195,13 @@ func lateness(ctx context.Context, s *suite) error {
 		value := measure.Quantile(ours, q.quantile)
 		s.add(report.Row{
 			ID: "P10", Work: "lateness at 1000 jobs/s, " + q.name, Against: "asynq", Ours: ms(value), Theirs: ms(measure.Quantile(theirs, q.quantile)),
-			Value: value, Unit: "ms", AtMost: q.bound, Note: s.note("Due → accepted by SQS. asynq with its default poll of 5 s: due → its handler begins."),
+			Value: value, Unit: "ms", AtMost: q.bound, Note: s.note("Due → accepted by SQS; a job that was early ends the run with an error. asynq with its default poll of 5 s: due → its handler begins."),
 		})
 	}
 	earliest := slices.Min(ours)
 	if earliest < 0 {
 		return fmt.Errorf("a job was %.2f ms early", -earliest)
 	}
-	s.add(report.Row{ID: "P10", Work: "lateness at 1000 jobs/s, the earliest", Against: "never early", Ours: ms(earliest), Value: earliest + 1, Unit: "ms + 1", AtLeast: 1})
 	return s.draw("lateness.svg", "Lateness at 1000 jobs a second", func(path, title string) error {
 		return report.Distribution(path, title, []string{"sluice", "asynq"}, map[string][]float64{"sluice": ours, "asynq": theirs})
 	})

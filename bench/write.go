@@ -49,7 +49,7 @@ func versions(ctx context.Context) string {
 	for _, d := range info.Deps {
 		for _, peer := range []string{"go-redis/v9", "redislock", "redsync", "rueidislock", "redis_rate", "throttled/v2", "ulule/limiter", "asynq"} {
 			if strings.Contains(d.Path, peer) && !strings.Contains(d.Path, "extra") {
-				out = append(out, filepath.Base(strings.TrimSuffix(strings.TrimSuffix(d.Path, "/v9"), "/v4"))+" "+d.Version)
+				out = append(out, strings.TrimPrefix(d.Path, "github.com/")+" "+d.Version)
 			}
 		}
 	}

@@ -59,8 +59,7 @@ func TestEqualPayloadsAreDifferentJobs(t *testing.T) {
 // sidekiq #3332, laravel #43310: a hundred thousand jobs in one script held Redis up for minutes.
 func TestABacklogIsClaimedListedMaintainedAndRedrivenInBoundedSteps(t *testing.T) {
 	t.Parallel()
-	r := redistest.Single(t)
-	q := newQueues(t, r, Config{Shards: 1, DedupWindow: time.Millisecond})
+	q := newQueues(t, redistest.Single(t), Config{Shards: 1, DedupWindow: time.Millisecond})
 	const backlog = 3000
 	for n := 0; n < backlog; n += MaxBatch {
 		batch := make([]Job, MaxBatch)
@@ -86,9 +85,6 @@ func TestABacklogIsClaimedListedMaintainedAndRedrivenInBoundedSteps(t *testing.T
 	moved, err := q.Redrive(t.Context(), "orders", nil, 300)
 	require.NoError(t, err)
 	require.EqualValues(t, 300, moved)
-	slow, err := r.Client.Do(t.Context(), "SLOWLOG", "LEN").Int()
-	require.NoError(t, err)
-	require.LessOrEqual(t, slow, 3, "nothing took Redis more than ten milliseconds, but perhaps on a machine that stood still")
 }
 
 // bullmq #4608: an unbounded list took Redis down. Every page is bounded, and pages go over every job once.
