@@ -15,11 +15,11 @@ import (
 
 func TestALockOfEveryConsistencyIsTakenRenewedInspectedAndReleased(t *testing.T) {
 	t.Parallel()
-	for _, at := range []client.Consistency{client.Redis} {
+	for _, at := range []client.Consistency{client.Redis, client.Quorum, client.Strong} {
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			c, ctx, lock := connect(t), t.Context(), name("order:42")
-			o := client.LockOptions{TTL: 600 * time.Millisecond, Owner: "ann", Metadata: map[string]string{"pod": "a-1"}, Consistency: at}
+			o := client.LockOptions{TTL: 2 * time.Second, Owner: "ann", Metadata: map[string]string{"pod": "a-1"}, Consistency: at}
 			l, err := c.Lock(ctx, lock, o)
 			require.NoError(t, err)
 
@@ -60,7 +60,7 @@ func TestTheOwnerIsTheCallersARNUnlessItSaysOtherwise(t *testing.T) {
 func TestAForcedReleaseEndsTheHoldersContext(t *testing.T) {
 	t.Parallel()
 	c, ctx, lock := connect(t), t.Context(), name("lock")
-	l, err := c.Lock(ctx, lock, client.LockOptions{TTL: 600 * time.Millisecond})
+	l, err := c.Lock(ctx, lock, client.LockOptions{TTL: 2 * time.Second})
 	require.NoError(t, err)
 	n, err := c.ForceRelease(ctx, lock, "")
 	require.NoError(t, err)
