@@ -123,6 +123,8 @@ func Regressions(rows []Row, slack float64) []string {
 // Document is docs/benchmarks.md.
 type Document struct {
 	Machine, Versions, Commit, Date string
+	// Rounds says how much was measured.
+	Rounds string
 	Rows                            []Row
 	Notes                           []string
 	// Plots are pairs of a title and a file beside the document.
@@ -134,7 +136,7 @@ func (d Document) Markdown() string {
 	var b strings.Builder
 	b.WriteString("# Benchmarks\n\nWritten by `make bench`; do not edit. Every figure is a ratio within one run on one machine, on a real Redis: contenders take\n" +
 		"turns, a ratio is taken in each round, and its median is shown with the lowest and the highest. Absolute numbers are those of this machine.\n\n")
-	fmt.Fprintf(&b, "- Machine: %s\n- Versions: %s\n- Commit: %s, %s\n\n", d.Machine, d.Versions, d.Commit, d.Date)
+	fmt.Fprintf(&b, "- Machine: %s\n- Versions: %s\n- Commit: %s, %s\n- Rounds: %s\n\n", d.Machine, d.Versions, d.Commit, d.Date, d.Rounds)
 	b.WriteString("| | work | against | ours | theirs | measured | spread | target | |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, r := range d.Rows {
 		fmt.Fprintf(&b, "| %s | %s | %s%s | %s | %s | %s | %s | %s | %s |\n",
