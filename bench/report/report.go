@@ -125,8 +125,8 @@ type Document struct {
 	Machine, Versions, Commit, Date string
 	// Rounds says how much was measured.
 	Rounds string
-	Rows                            []Row
-	Notes                           []string
+	Rows   []Row
+	Notes  []string
 	// Plots are pairs of a title and a file beside the document.
 	Plots [][2]string
 }
