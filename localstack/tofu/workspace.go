@@ -1,0 +1,59 @@
+package tofu
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/sluicehq/sluice/localstack/child"
+)
+
+// BuildProvider builds the provider of the repository at root into dir, where [Tool.Open] finds it.
+func BuildProvider(ctx context.Context, root, dir string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, "terraform-provider-sluice"), "./terraform/provider") //nolint:gosec // our own arguments
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("error building the provider: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// Workspace is a folder with a configuration and its state.
+type Workspace struct {
+	Dir string
+
+	tool Tool
+	env  []string
+}
+
+// Open makes a workspace of dir in which the provider sluice is the one that [BuildProvider] put into provider: nothing is downloaded, and `init` is not
+// needed. env is further environment, "NAME=value".
+func (t Tool) Open(dir, provider string, env ...string) (*Workspace, error) {
+	config := filepath.Join(dir, "cli.tfrc")
+	text := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n", "sluicehq/sluice", provider)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, fmt.Errorf("error writing the configuration of %s: %w", t.Name, err)
+	}
+	return &Workspace{Dir: dir, tool: t, env: environment(append(env, "TF_CLI_CONFIG_FILE="+config)...)}, nil
+}
+
+// Write puts a configuration, main.tf, into the workspace.
+func (w *Workspace) Write(configuration string) error {
+	if err := os.WriteFile(filepath.Join(w.Dir, "main.tf"), []byte(configuration), 0o600); err != nil {
+		return fmt.Errorf("error writing the configuration: %w", err)
+	}
+	return nil
+}
+
+// Run runs the tool in the workspace, and returns all that it printed. It is stopped with ctx.
+func (w *Workspace) Run(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, w.tool.Path, args...) //nolint:gosec // the tool that was asked for
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = w.Dir, w.env, child.Attr()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return string(out), fmt.Errorf("error running %s %v: %w\n%s", w.tool.Name, args, err, out)
+	}
+	return string(out), nil
+}

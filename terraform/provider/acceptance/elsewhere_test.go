@@ -1,0 +1,119 @@
+package acceptance
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluicehq/sluice/client"
+	"github.com/sluicehq/sluice/shared/policy"
+)
+
+// elsewhere is a policy that somebody else stores.
+func elsewhere(name string, limit int64) policy.Policy {
+	return policy.Policy{Name: name, Rules: []policy.Rule{{Name: "daily", Algorithm: policy.SlidingWindow, Limit: limit, WindowMS: 86_400_000}}}
+}
+
+func put(t *testing.T, p policy.Policy) {
+	t.Helper()
+	_, err := connect(t).PutPolicy(t.Context(), p)
+	require.NoError(t, err)
+}
+
+// stored checks the policy that the API has.
+func stored(t *testing.T, name string, check func(client.Policy)) resource.TestCheckFunc {
+	t.Helper()
+	return func(*terraform.State) error {
+		p, err := connect(t).GetPolicy(t.Context(), name)
+		if err == nil {
+			check(p)
+		}
+		return err
+	}
+}
+
+func missing(t *testing.T, name string) resource.TestCheckFunc {
+	t.Helper()
+	return func(*terraform.State) error {
+		if _, err := connect(t).GetPolicy(t.Context(), name); !errors.Is(err, client.ErrPolicyNotFound) {
+			return fmt.Errorf("the policy %s is there: %w", name, err)
+		}
+		return nil
+	}
+}
+
+func TestAPolicyThatExistsIsNotTakenOverUnlessOverwriteSaysSo(t *testing.T) {
+	n := name("taken")
+	put(t, elsewhere(n, 77))
+	run(
+		t,
+		resource.TestStep{Config: simple(n, 5, ""), ExpectError: regexp.MustCompile(`The policy exists already`)},
+		resource.TestStep{
+			PreConfig: func() { require.NoError(t, stored(t, n, func(p client.Policy) { require.Equal(t, int64(77), p.Rules[0].Limit) })(nil)) },
+			Config:    simple(n, 5, "overwrite = true"), Check: stored(t, n, func(p client.Policy) { require.Equal(t, int64(5), p.Rules[0].Limit) }),
+		},
+	)
+}
+
+func TestAChangeMadeElsewhereIsSeenByThePlanAndPutRight(t *testing.T) {
+	n := name("drift")
+	run(
+		t,
+		resource.TestStep{Config: simple(n, 5, "")},
+		resource.TestStep{
+			PreConfig: func() { put(t, elsewhere(n, 500)) }, Config: simple(n, 5, ""), ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
+			Check: stored(t, n, func(p client.Policy) { require.Equal(t, int64(5), p.Rules[0].Limit); require.Equal(t, int64(3), p.Version) }),
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				p := elsewhere(n, 5)
+				p.Overrides = []policy.Override{{Key: "vip", Mode: policy.Allow}}
+				put(t, p)
+			},
+			Config: simple(n, 5, ""), ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
+			Check: stored(t, n, func(p client.Policy) { require.Empty(t, p.Overrides) }),
+		},
+	)
+}
+
+// A provider that took a 404 for an error made every plan fail after somebody had cleaned up by hand.
+func TestAPolicyThatWasDeletedElsewhereIsMadeAgain(t *testing.T) {
+	n := name("deleted")
+	run(
+		t,
+		resource.TestStep{Config: simple(n, 5, "")},
+		resource.TestStep{
+			PreConfig: func() { require.NoError(t, connect(t).DeletePolicy(t.Context(), n)) },
+			Config:    simple(n, 5, ""), ConfigPlanChecks: planned(plancheck.ResourceActionCreate),
+			Check: stored(t, n, func(p client.Policy) { require.Equal(t, int64(5), p.Rules[0].Limit) }),
+		},
+	)
+}
+
+func TestAChangeBetweenThePlanAndTheApplyIsAConflictAndIsNotOverwritten(t *testing.T) {
+	n := name("conflict")
+	f := newFront(t)
+	once := func(method string) { f.before(method, func() { put(t, elsewhere(n, 99)) }) }
+	t.Parallel()
+	runAs(
+		t, environment("SLUICE_ENDPOINT", f.url),
+		resource.TestStep{Config: simple(n, 5, "")},
+		resource.TestStep{
+			PreConfig: func() { once("PUT") }, Config: simple(n, 6, ""), ExpectError: regexp.MustCompile(`The policy was changed elsewhere`),
+		},
+		resource.TestStep{
+			PreConfig: func() { require.NoError(t, stored(t, n, func(p client.Policy) { require.Equal(t, int64(99), p.Rules[0].Limit) })(nil)) },
+			Config:    simple(n, 6, ""), Check: stored(t, n, func(p client.Policy) { require.Equal(t, int64(6), p.Rules[0].Limit) }),
+		},
+		resource.TestStep{
+			PreConfig: func() { once("DELETE") }, Config: simple(n, 6, ""), Destroy: true, ExpectError: regexp.MustCompile(`The policy was changed elsewhere`),
+		},
+		resource.TestStep{Config: simple(n, 6, ""), ConfigPlanChecks: planned(plancheck.ResourceActionUpdate)},
+	)
+}

@@ -1,0 +1,105 @@
+package acceptance
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// front is a door before the front door, at which requests are counted and things go wrong. Signatures pass: the Host header is the caller's.
+type front struct {
+	url string
+
+	mu      sync.Mutex
+	hooks   map[string]func()
+	lost    map[string]bool
+	refused map[string]int
+	seen    []string
+}
+
+func newFront(t *testing.T) *front {
+	t.Helper()
+	f := &front{hooks: make(map[string]func()), lost: make(map[string]bool), refused: make(map[string]int)}
+	target, err := url.Parse(system.APIURL)
+	require.NoError(t, err)
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host
+	}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.serve(proxy, w, r) }))
+	t.Cleanup(server.Close)
+	f.url = server.URL
+	return f
+}
+
+func (f *front) serve(proxy http.Handler, w http.ResponseWriter, r *http.Request) {
+	hook, lost, status := f.take(r)
+	hook()
+	switch {
+	case status != 0:
+		w.WriteHeader(status)
+	case lost: // it is carried out, and the answer does not arrive
+		proxy.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	default:
+		proxy.ServeHTTP(w, r)
+	}
+}
+
+// take notes the request, and takes what is planned for its method once. The listing with which the provider greets is let through.
+func (f *front) take(r *http.Request) (hook func(), lost bool, status int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seen = append(f.seen, r.Method)
+	hook = func() {}
+	if strings.HasSuffix(r.URL.Path, "/policies") {
+		return hook, false, 0
+	}
+	if planned, found := f.hooks[r.Method]; found {
+		hook = planned
+		delete(f.hooks, r.Method)
+	}
+	lost = f.lost[r.Method]
+	delete(f.lost, r.Method)
+	return hook, lost, f.refused[r.Method]
+}
+
+// before has something happen before the next request of a method.
+func (f *front) before(method string, hook func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hooks[method] = hook
+}
+
+// lose loses the answer to the next request of a method.
+func (f *front) lose(method string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lost[method] = true
+}
+
+// refuse answers every request of a method with a status; 0 ends that.
+func (f *front) refuse(method string, status int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refused[method] = status
+}
+
+// count is how many requests of a method have come.
+func (f *front) count(method string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, m := range f.seen {
+		if m == method {
+			n++
+		}
+	}
+	return n
+}

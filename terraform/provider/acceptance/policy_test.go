@@ -1,0 +1,202 @@
+package acceptance
+
+import (
+	"fmt"
+	"regexp"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluicehq/sluice/client"
+	"github.com/sluicehq/sluice/shared/policy"
+)
+
+const address = "sluice_limiter_policy.p"
+
+// simple is a policy of one rule; further are more arguments.
+func simple(name string, limit int, further string) string {
+	return fmt.Sprintf(`
+resource "sluice_limiter_policy" "p" {
+  name  = %q
+  rules = [{ name = "daily", algorithm = "sliding_window", limit = %d, window = "1d" }]
+  %s
+}`, name, limit, further)
+}
+
+// full uses every argument.
+func full(name string) string {
+	return fmt.Sprintf(`
+resource "sluice_limiter_policy" "p" {
+  name           = %q
+  description    = "Guessing passwords: \"few\" at once, {\"a\" :  1}, few a day\nüber"
+  mode           = "shadow"
+  on_unavailable = "deny"
+  local_share    = 0.3
+  no_deny_cache  = true
+  rules = [
+    { name = "burst", algorithm = "token_bucket", limit = 5, window = "1m", burst = 20 },
+    { name = "daily", algorithm = "sliding_window", limit = 50, window = "1d" },
+  ]
+  overrides = [
+    { key = "zebra", mode = "allow" },
+    { key = "bot-*", mode = "deny", rules = [{ name = "none", algorithm = "gcra", limit = 1, window = "1h30m" }] },
+    { key = "apple", rules = [{ name = "hourly", algorithm = "fixed_window", limit = 7, window = "1s500ms" }] },
+  ]
+}`, name)
+}
+
+func noChange() resource.ConfigPlanChecks {
+	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
+}
+
+func planned(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
+	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, action)}}
+}
+
+func TestAPolicyIsMadeChangedInPlaceRenamedAndDeleted(t *testing.T) {
+	first, second := name("made"), name("renamed")
+	run(
+		t,
+		resource.TestStep{
+			Config: simple(first, 5, ""),
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("version"), knownvalue.Int64Exact(1)),
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("mode"), knownvalue.StringExact("enforce")),
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("on_unavailable"), knownvalue.StringExact("local")),
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("local_share"), knownvalue.Float64Exact(0.1)),
+				statecheck.ExpectIdentityValueMatchesState(address, tfjsonpath.New("name")),
+			},
+		},
+		resource.TestStep{Config: simple(first, 5, ""), ConfigPlanChecks: noChange()},
+		resource.TestStep{
+			Config: simple(first, 6, `mode = "shadow"`), ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("version"), knownvalue.Int64Exact(2)),
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("rules").AtSliceIndex(0).AtMapKey("limit"), knownvalue.Int64Exact(6)),
+			},
+			Check: stored(t, first, func(p client.Policy) { require.Equal(t, int64(6), p.Rules[0].Limit); require.Equal(t, policy.Shadow, p.Mode) }),
+		},
+		resource.TestStep{Config: simple(second, 6, ""), ConfigPlanChecks: planned(plancheck.ResourceActionReplace), Check: missing(t, first)},
+	)
+}
+
+func TestEveryArgumentIsStoredAsItIsWritten(t *testing.T) {
+	n := name("full")
+	rules := func(r ...policy.Rule) []policy.Rule { return r }
+	run(t, resource.TestStep{Config: full(n), Check: stored(t, n, func(p client.Policy) {
+		require.Equal(t, policy.Policy{
+			Name: n, Description: "Guessing passwords: \"few\" at once, {\"a\" :  1}, few a day\nüber", Mode: policy.Shadow,
+			OnUnavailable: policy.UnavailableDeny, LocalShare: 0.3, NoDenyCache: true,
+			Rules: rules(policy.Rule{Name: "burst", Algorithm: policy.TokenBucket, Limit: 5, WindowMS: 60_000, Burst: 20},
+				policy.Rule{Name: "daily", Algorithm: policy.SlidingWindow, Limit: 50, WindowMS: 86_400_000}),
+			Overrides: []policy.Override{
+				{Key: "zebra", Mode: policy.Allow},
+				{Key: "bot-*", Mode: policy.Deny, Rules: rules(policy.Rule{Name: "none", Algorithm: policy.GCRA, Limit: 1, WindowMS: 5_400_000})},
+				{Key: "apple", Rules: rules(policy.Rule{Name: "hourly", Algorithm: policy.FixedWindow, Limit: 7, WindowMS: 1500})},
+			},
+		}, p.Policy)
+	})}, resource.TestStep{Config: full(n), ConfigPlanChecks: noChange()})
+}
+
+// A provider's import that left attributes empty made the next apply replace everything.
+func TestAnImportByNameOrByIdentityFillsInEveryAttribute(t *testing.T) {
+	n := name("imported")
+	steps := []resource.TestStep{{Config: full(n)}}
+	steps = append(steps, resource.TestStep{
+		ResourceName: address, ImportState: true, ImportStateId: n, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
+	})
+	for _, kind := range []resource.ImportStateKind{resource.ImportBlockWithID, resource.ImportBlockWithResourceIdentity} {
+		step := resource.TestStep{Config: full(n), ResourceName: address, ImportState: true, ImportStateKind: kind}
+		if kind == resource.ImportBlockWithID {
+			step.ImportStateId = n
+		}
+		steps = append(steps, step)
+	}
+	run(t, steps...)
+}
+
+func TestAnImportOfNothingSaysSo(t *testing.T) {
+	n := name("nothing")
+	run(t, resource.TestStep{
+		Config: simple(n, 1, ""), ResourceName: address, ImportState: true, ImportStateId: n, ExpectError: regexp.MustCompile(`(?i)cannot import non-existent`),
+	}, resource.TestStep{
+		Config: simple(n, 1, ""), ResourceName: address, ImportState: true, ImportStateId: "no/name", ExpectError: regexp.MustCompile(`name must`),
+	})
+}
+
+func TestAnotherFormOfTheSameDurationIsNoChange(t *testing.T) {
+	n := name("forms")
+	with := func(window string) string {
+		return fmt.Sprintf(`
+resource "sluice_limiter_policy" "p" {
+  name      = %q
+  rules     = [{ name = "hourly", algorithm = "gcra", limit = 5, window = %q }]
+  overrides = [{ key = "a", rules = [{ name = "hourly", algorithm = "gcra", limit = 6, window = %q }] }]
+}`, n, window, window)
+	}
+	run(
+		t,
+		resource.TestStep{Config: with("60m")},
+		resource.TestStep{Config: with("60m"), ConfigPlanChecks: noChange()},
+		resource.TestStep{Config: with("1h"), ConfigPlanChecks: noChange()},
+		resource.TestStep{Config: with("3600s"), ConfigPlanChecks: noChange()},
+		resource.TestStep{Config: with("61m"), ConfigPlanChecks: planned(plancheck.ResourceActionUpdate)},
+	)
+}
+
+// A provider whose API returns a list in an order of its own planned changes for ever.
+func TestTheOrderOfOverridesIsKept(t *testing.T) {
+	n := name("order")
+	with := func(first, second string) string {
+		return simple(n, 5, fmt.Sprintf(`overrides = [{ key = %q, mode = "deny" }, { key = "m", mode = "shadow" }, { key = %q, mode = "allow" }]`, first, second))
+	}
+	keys := func(want ...string) func(client.Policy) {
+		return func(p client.Policy) {
+			for i, o := range p.Overrides {
+				require.Equal(t, want[i], o.Key)
+			}
+		}
+	}
+	run(
+		t,
+		resource.TestStep{Config: with("z", "a"), Check: stored(t, n, keys("z", "m", "a"))},
+		resource.TestStep{Config: with("z", "a"), ConfigPlanChecks: noChange()},
+		resource.TestStep{Config: with("a", "z"), ConfigPlanChecks: planned(plancheck.ResourceActionUpdate), Check: stored(t, n, keys("a", "m", "z"))},
+	)
+}
+
+// A provider whose API returns null for an empty list produced an inconsistent result after apply.
+func TestAnEmptyListOfOverridesStaysEmpty(t *testing.T) {
+	n := name("empty")
+	run(
+		t,
+		resource.TestStep{Config: simple(n, 5, "overrides = []")},
+		resource.TestStep{Config: simple(n, 5, "overrides = []"), ConfigPlanChecks: noChange()},
+		resource.TestStep{Config: simple(n, 5, ""), Check: stored(t, n, func(p client.Policy) { require.Equal(t, int64(1), p.Version, "null for [] is no change of the policy") })},
+		resource.TestStep{Config: simple(n, 5, `overrides = [{ key = "a", mode = "deny" }]`), Check: stored(t, n, func(p client.Policy) { require.Len(t, p.Overrides, 1) })},
+		resource.TestStep{Config: simple(n, 5, "overrides = []"), Check: stored(t, n, func(p client.Policy) { require.Empty(t, p.Overrides) })},
+		resource.TestStep{Config: simple(n, 5, "overrides = []"), ConfigPlanChecks: noChange()},
+	)
+}
+
+// A provider that kept a changing timestamp from the state failed with an inconsistent result.
+func TestWhatEveryChangeChangesIsNotKnownBeforeIt(t *testing.T) {
+	n := name("stamps")
+	unknown := planned(plancheck.ResourceActionUpdate)
+	for _, attribute := range []string{"version", "etag", "updated_at"} {
+		unknown.PreApply = append(unknown.PreApply, plancheck.ExpectUnknownValue(address, tfjsonpath.New(attribute)))
+	}
+	run(
+		t,
+		resource.TestStep{Config: simple(n, 5, "")},
+		resource.TestStep{Config: simple(n, 6, ""), ConfigPlanChecks: unknown},
+		resource.TestStep{Config: simple(n, 6, "overwrite = true"), Check: stored(t, n, func(p client.Policy) {
+			require.Equal(t, int64(2), p.Version, "overwrite alone changes nothing that is stored")
+		})},
+	)
+}

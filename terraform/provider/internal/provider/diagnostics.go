@@ -1,0 +1,59 @@
+package provider
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/sluicehq/sluice/client"
+	"github.com/sluicehq/sluice/shared/fault"
+)
+
+// sentence writes an error as one.
+func sentence(err error) string {
+	text := err.Error()
+	return strings.ToUpper(text[:1]) + strings.TrimRight(text[1:], ".?") + "."
+}
+
+// fail notes the failure of a call: each invalid field at its attribute, or one error with a summary.
+func fail(diags *diag.Diagnostics, summary string, err error) {
+	var e *client.Error
+	if errors.As(err, &e) && len(e.Fields) > 0 {
+		addInvalid(diags, e.Fields)
+		return
+	}
+	detail := sentence(err)
+	if e != nil && e.RequestID != "" {
+		detail += " The request's id, in the logs of the API, is " + e.RequestID + "."
+	}
+	diags.AddError(summary, detail)
+}
+
+func addInvalid(diags *diag.Diagnostics, fields fault.Fields) {
+	for _, f := range fields {
+		at, message := attributeOf(f.Field), f.Message
+		if strings.HasSuffix(f.Field, ".window_ms") {
+			message = "must be 1ms to 366d"
+		}
+		diags.AddAttributeError(at, "The limiter policy is not valid", at.String()+" "+message+".")
+	}
+}
+
+// attributeOf turns the API's name of a field, "overrides[1].rules[0].window_ms", into the path of its attribute.
+func attributeOf(field string) path.Path {
+	at := path.Empty()
+	for step := range strings.SplitSeq(field, ".") {
+		name, index, indexed := strings.Cut(strings.TrimSuffix(step, "]"), "[")
+		if name == "window_ms" {
+			name = "window"
+		}
+		at = at.AtName(name)
+		if i, err := strconv.Atoi(index); indexed && err == nil {
+			at = at.AtListIndex(i)
+		}
+	}
+	return at
+}

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Makes sure that there is a tofu or a terraform for the tests of the provider: 1.12 or later, which know resource identity. Takes the one on the PATH, and
+# builds OpenTofu once into .cache/bin when there is none.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+unset TF_CLI_CONFIG_FILE TF_CLI_ARGS
+for tool in tofu .cache/bin/tofu terraform; do
+  command -v "$tool" >/dev/null || continue
+  version=$("$tool" version 2>/dev/null | sed -nE 's/^(OpenTofu|Terraform) v1\.([0-9]+).*/\2/p' | head -1)
+  if [ "${version:-0}" -ge 12 ]; then exit 0; fi
+done
+echo "no tofu or terraform of 1.12 or later is on the PATH"
+exec make --no-print-directory tofu
