@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/pprof"
 	"strings"
 	"time"
 
@@ -99,10 +100,16 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	quick := flags.Bool("quick", false, "fewer and shorter rounds: under two minutes, for use while working")
 	only := flags.String("only", "", "measures to run, separated by commas: P1,P5")
 	check := flags.Float64("check", 0, "fail when a measure is worse than its target by more than this factor, such as 0.6")
+	profile := flags.String("cpuprofile", "", "a file for a profile of the client's side")
 	docs := flags.String("docs", "", "the folder where benchmarks.md and its plots go; default: nowhere")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	stop, err := profiled(*profile)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	s := &suite{
 		plan: measure.Plan{Rounds: 7, Slice: time.Second}, quick: *quick,
 		progress: func(what string) { _, _ = fmt.Fprintln(errOut, what) },
@@ -141,6 +148,21 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 		return errors.New("worse than the target by more than the check allows:\n  " + strings.Join(worse, "\n  "))
 	}
 	return nil
+}
+
+// profiled writes a profile of the processor until it is stopped; of nothing when no file is named.
+func profiled(path string) (stop func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	file, err := os.Create(path) //nolint:gosec // the caller's own file
+	if err != nil {
+		return nil, fmt.Errorf("error making the profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return nil, errors.Join(fmt.Errorf("error starting the profile: %w", err), file.Close())
+	}
+	return func() { pprof.StopCPUProfile(); _ = file.Close() }, nil
 }
 
 func contains(list, id string) bool {

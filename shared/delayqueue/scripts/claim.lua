@@ -24,7 +24,8 @@ if #ids > 0 then
     local record = records[i]
     if record then
       local attempt, max, at, claims, options, rest = string.match(record, '^%S (%d+) (%d+) (%d+) (%d+)([^\n]*)(\n.*)$')
-      local expires, unanswered = string.match(options, ' x(%d+)'), string.match(options, ' u(%d+)')
+      local expires = options ~= '' and string.match(options, ' x(%d+)')
+      local unanswered = options ~= '' and string.match(options, ' u(%d+)')
       if expires and tonumber(expires) <= now then
         writes[#writes + 1] = id
         writes[#writes + 1] = 'x ' .. attempt .. ' ' .. max .. ' ' .. at .. ' ' .. claims .. options .. rest
