@@ -118,10 +118,6 @@ func (q *Queues) Settled(ctx context.Context, queue string, j Job, sentMS int64)
 	if _, err := q.allShards(ctx); err != nil {
 		return err
 	}
-	content, err := q.codec.content(&j)
-	if err != nil {
-		return err
-	}
 	state, timeout := "d", ""
 	if j.MaxAttempts > 1 {
 		state, timeout = "w", strconv.FormatInt(defaultAckTime.Milliseconds(), 10)
@@ -129,7 +125,11 @@ func (q *Queues) Settled(ctx context.Context, queue string, j Job, sentMS int64)
 			timeout = strconv.FormatInt(j.AckTimeout.Milliseconds(), 10)
 		}
 	}
-	record := fmt.Sprintf("%s 1 %d %d 1%s t%d\n\n%s", state, j.MaxAttempts, j.RunAtMS, j.options(), sentMS, content)
+	first := fmt.Sprintf("%s 1 %d %d 1%s t%d\n\n", state, j.MaxAttempts, j.RunAtMS, j.appendOptions(nil), sentMS)
+	record, err := q.codec.appendContent([]byte(first), &j)
+	if err != nil {
+		return err
+	}
 	note := func(shard int, anyhow string) (bool, error) {
 		p := placeOf(queue, shard)
 		reply, err := q.conn.Run(ctx, q.scripts.settled, []string{p.due, p.awaiting, p.done, p.jobs}, j.ID, q.cfg.DedupWindow.Milliseconds(), timeout, record, anyhow)

@@ -3,16 +3,18 @@ package delayqueue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// Enqueue takes in jobs, each for itself: results and errors are in the order of jobs. Jobs of one shard are one script call, and the shards are called
-// at once. A job whose id is known changes nothing. Jobs must be valid (see functions/enqueue) and have ids.
+// Enqueue takes in jobs, each for itself: results and errors are in the order of jobs. Jobs of one shard are one script call, and all
+// calls are one round trip. A job whose id is known changes nothing. Jobs must be valid (see functions/enqueue) and have ids.
 func (q *Queues) Enqueue(ctx context.Context, queue string, jobs []Job) ([]Enqueued, []error) {
 	results, errs := make([]Enqueued, len(jobs)), make([]error, len(jobs))
 	known, err := q.elsewhere(ctx, queue, jobs)
@@ -22,30 +24,16 @@ func (q *Queues) Enqueue(ctx context.Context, queue string, jobs []Job) ([]Enque
 		}
 		return results, errs
 	}
-	byShard := make(map[int][]int)
+	members := make([][]int, q.cfg.Shards)
 	for i := range jobs {
 		if info, ok := known[jobs[i].ID]; ok {
 			results[i] = q.duplicate(&jobs[i], info)
 			continue
 		}
 		shard := q.shardOf(jobs[i].ID)
-		byShard[shard] = append(byShard[shard], i)
+		members[shard] = append(members[shard], i)
 	}
-	var wait sync.WaitGroup
-	for shard, members := range byShard {
-		put := func() {
-			err := q.enqueueShard(ctx, queue, shard, jobs, members, results)
-			for _, i := range members {
-				errs[i] = err
-			}
-		}
-		if len(byShard) == 1 {
-			put()
-			break
-		}
-		wait.Go(put)
-	}
-	wait.Wait()
+	q.enqueueShards(ctx, queue, jobs, members, results, errs)
 	return results, errs
 }
 
@@ -101,36 +89,75 @@ func (q *Queues) duplicate(j *Job, info Info) Enqueued {
 	}
 }
 
-func (q *Queues) enqueueShard(ctx context.Context, queue string, shard int, jobs []Job, members []int, results []Enqueued) error {
-	p := placeOf(queue, shard)
-	args := make([]any, 0, 3+5*len(members))
-	args = append(args, wakeChannel, wakeMessage(queue, shard), len(members))
+// enqueueShards enqueues the members of each shard, with a call for each, all at once.
+func (q *Queues) enqueueShards(ctx context.Context, queue string, jobs []Job, members [][]int, results []Enqueued, errs []error) {
+	var calls []redisconn.Call
+	var of [][]int
+	for shard, list := range members {
+		if len(list) == 0 {
+			continue
+		}
+		p := placeOf(queue, shard)
+		args, err := q.enqueueArgs(wakeMessage(queue, shard), jobs, list)
+		if err != nil {
+			fail(errs, list, err)
+			continue
+		}
+		calls, of = append(calls, redisconn.Call{Keys: []string{p.due, p.done, p.jobs}, Args: args}), append(of, list)
+	}
+	for k, reply := range q.conn.RunEach(ctx, q.scripts.enqueue, calls) {
+		rows, _ := reply.Value.([]any)
+		err := reply.Err
+		if err == nil && len(rows) != len(of[k]) {
+			err = fmt.Errorf("unexpected reply of enqueue: %v", reply.Value)
+		}
+		if err != nil {
+			fail(errs, of[k], err)
+			continue
+		}
+		for n, i := range of[k] {
+			results[i], errs[i] = enqueuedOf(&jobs[i], rows[n])
+		}
+	}
+}
+
+// fail gives jobs one error.
+func fail(errs []error, members []int, err error) {
+	for _, i := range members {
+		errs[i] = err
+	}
+}
+
+func (q *Queues) enqueueArgs(wake string, jobs []Job, members []int) ([]any, error) {
+	args := make([]any, 0, 2+4*len(members))
+	args = append(args, wakeChannel, wake)
 	for _, i := range members {
 		j := &jobs[i]
-		content, err := q.codec.content(j)
+		record, err := q.codec.fresh(j)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		args = append(args, j.ID, j.when(), j.MaxAttempts, j.options(), content)
+		args = append(args, j.ID, j.when(), j.MaxAttempts, record)
 	}
-	rows, err := q.rows(ctx, q.scripts.enqueue, []string{p.due, p.done, p.jobs}, args...)
+	return args, nil
+}
+
+// enqueuedOf reads what scripts/enqueue.lua says of a job.
+func enqueuedOf(j *Job, reply any) (Enqueued, error) {
+	if runAtMS, taken := reply.(int64); taken {
+		return Enqueued{ID: j.ID, State: Scheduled, RunAtMS: runAtMS, Durable: j.Durable}, nil
+	}
+	known, _ := reply.(string)
+	if known == "" {
+		return Enqueued{}, errors.New("enqueue did not say what became of a job")
+	}
+	h, err := parseHeader(known[1:])
 	if err != nil {
-		return err
+		return Enqueued{}, err
 	}
-	if len(rows) != 3*len(members) {
-		return errors.New("enqueue replied with another number of jobs")
-	}
-	for k, i := range members {
-		h, err := parseHeader(text(rows[3*k+2]))
-		if err != nil {
-			return err
-		}
-		known := number(rows[3*k])
-		results[i] = Enqueued{
-			ID: jobs[i].ID, State: h.state, RunAtMS: h.runAtMS, Attempt: h.attempt, Duplicate: known > 0, Differs: known == 2, Durable: h.durable,
-		}
-	}
-	return nil
+	return Enqueued{
+		ID: j.ID, State: h.state, RunAtMS: h.runAtMS, Attempt: h.attempt, Duplicate: true, Differs: known[0] == '2', Durable: h.durable,
+	}, nil
 }
 
 // when is a due time as scripts read it: relative to Redis' clock, or absolute.

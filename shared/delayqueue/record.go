@@ -48,52 +48,60 @@ func newCodec() (*codec, error) {
 	return &codec{encoder: encoder, decoder: decoder}, nil
 }
 
-// options are the parts of the header that a job has only when it needs them.
-func (j *Job) options() string {
-	var b strings.Builder
+// appendOptions appends the parts of the header that a job has only when it needs them.
+func (j *Job) appendOptions(b []byte) []byte {
 	if j.MaxAttempts > 1 {
 		if j.AckTimeout > 0 {
-			b.WriteString(" a" + strconv.FormatInt(j.AckTimeout.Milliseconds(), 10))
+			b = strconv.AppendInt(append(b, " a"...), j.AckTimeout.Milliseconds(), 10)
 		}
-		jitter := "0"
+		jitter := ",0"
 		if j.Backoff.Jitter {
-			jitter = "1"
+			jitter = ",1"
 		}
-		fmt.Fprintf(&b, " b%d,%d,%d,%s", j.Backoff.InitialMS, j.Backoff.MaxMS, int64(math.Round(j.Backoff.Multiplier*1000)), jitter)
+		b = strconv.AppendInt(append(b, " b"...), j.Backoff.InitialMS, 10)
+		b = strconv.AppendInt(append(b, ','), j.Backoff.MaxMS, 10)
+		b = strconv.AppendInt(append(b, ','), int64(math.Round(j.Backoff.Multiplier*1000)), 10)
+		b = append(b, jitter...)
 	}
 	if j.ExpiresAtMS > 0 {
-		b.WriteString(" x" + strconv.FormatInt(j.ExpiresAtMS, 10))
+		b = strconv.AppendInt(append(b, " x"...), j.ExpiresAtMS, 10)
 	}
 	if j.Durable {
-		b.WriteString(" D")
+		b = append(b, " D"...)
 	}
 	if j.Trace != "" {
-		b.WriteString(" T" + j.Trace)
+		b = append(append(b, " T"...), j.Trace...)
 	}
-	return b.String()
+	return b
 }
 
-// content is the last two parts of a record.
-func (c *codec) content(j *Job) (string, error) {
-	e := extra{Group: j.Group, Headers: j.Headers}
-	text := ""
-	if e.Group != "" || len(e.Headers) > 0 {
-		encoded, err := json.Marshal(e)
+// appendContent appends the last two parts of a record.
+func (c *codec) appendContent(b []byte, j *Job) ([]byte, error) {
+	if j.Group != "" || len(j.Headers) > 0 {
+		encoded, err := json.Marshal(extra{Group: j.Group, Headers: j.Headers})
 		if err != nil {
-			return "", fmt.Errorf("error encoding a job: %w", err)
+			return nil, fmt.Errorf("error encoding a job: %w", err)
 		}
-		text = string(encoded)
+		b = append(b, encoded...)
 	}
-	return text + "\n" + c.pack(j.Payload), nil
+	return c.appendPacked(append(b, '\n'), j.Payload), nil
 }
 
-func (c *codec) pack(payload []byte) string {
+func (c *codec) pack(payload []byte) string { return string(c.appendPacked(nil, payload)) }
+
+func (c *codec) appendPacked(b, payload []byte) []byte {
 	if len(payload) > compressOver {
 		if packed := c.encoder.EncodeAll(payload, []byte{compressed}); len(packed) < len(payload) {
-			return string(packed)
+			return append(b, packed...)
 		}
 	}
-	return string(payload)
+	return append(b, payload...)
+}
+
+// fresh is the record of a job that has not been tried, from behind its due time.
+func (c *codec) fresh(j *Job) ([]byte, error) {
+	b := make([]byte, 0, len(j.Payload)+64)
+	return c.appendContent(append(j.appendOptions(append(b, " 0"...)), "\n\n"...), j)
 }
 
 func (c *codec) unpack(stored string) (json.RawMessage, error) {

@@ -1,0 +1,53 @@
+package redisconn
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Call is one call of a script.
+type Call struct {
+	Keys []string
+	Args []any
+}
+
+// Reply is what a Call came to.
+type Reply struct {
+	Value any
+	Err   error
+}
+
+// RunEach runs a script once for each call, all of them in one round trip to each node, and returns their replies in order. Each succeeds or fails
+// for itself, with the deadline and the errors of [Conn.Run].
+func (c *Conn) RunEach(ctx context.Context, script *redis.Script, calls []Call) []Reply {
+	replies := make([]Reply, len(calls))
+	if len(calls) == 1 {
+		replies[0].Value, replies[0].Err = c.Run(ctx, script, calls[0].Keys, calls[0].Args...)
+		return replies
+	}
+	if err := c.breaker.admit(ctx); err != nil {
+		for i := range replies {
+			replies[i].Err = err
+		}
+		return replies
+	}
+	callCtx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	pipe := c.client.Pipeline()
+	sent := make([]*redis.Cmd, len(calls))
+	for i, call := range calls {
+		sent[i] = script.EvalSha(callCtx, pipe, call.Keys, call.Args...)
+	}
+	_, _ = pipe.Exec(callCtx) // each command has its own error
+	for i, call := range calls {
+		if redis.HasErrorPrefix(sent[i].Err(), "NOSCRIPT") {
+			sent[i] = script.Eval(callCtx, c.client, call.Keys, call.Args...)
+		}
+		value, err := sent[i].Result()
+		err = c.Classify(ctx, err)
+		c.breaker.record(ctx, err)
+		replies[i] = Reply{Value: value, Err: err}
+	}
+	return replies
+}
