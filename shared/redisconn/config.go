@@ -89,6 +89,9 @@ func (c Config) options() (*redis.UniversalOptions, error) {
 			o.TLSConfig.ServerName = implied.ServerName
 		}
 	}
+	if o.TLSConfig == nil {
+		o.Dialer = dialer(c.DialTimeout)
+	}
 	o.CredentialsProviderContext = c.Credentials
 	o.ConnMaxLifetime, o.ConnMaxLifetimeJitter = c.MaxConnAge-c.MaxConnAge/20, c.MaxConnAge/20
 	o.IsClusterMode = c.Cluster
