@@ -21,7 +21,11 @@ func (e *Redis) buckets(ctx context.Context, c Check) (v verdict, known bool, er
 		}
 		states[i].rule = ruleOf(r)
 		w := states[i].w
-		args = append(args, signature(r), r.Limit, r.Capacity()*w, c.Cost*w)
+		line := signature("", r)
+		if len(c.Rules) == 1 {
+			line = signature(" 0\n", r)
+		}
+		args = append(args, line, r.Limit, r.Capacity()*w, c.Cost*w)
 	}
 	if now := e.now(); now != "" {
 		args = append(args, now)

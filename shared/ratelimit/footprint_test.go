@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -158,5 +159,31 @@ func TestAScriptThatRedisForgotIsSentAgain(t *testing.T) {
 		d := ask(t, l, c)
 		require.False(t, d.Degraded)
 		require.Equal(t, want, d.Remaining)
+	}
+}
+
+// The TTL of an exact log is renewed once in each quarter of a window, by whichever script writes then.
+func TestWhatAnExactLogAdmittedIsKeptForAWholeWindow(t *testing.T) {
+	t.Parallel()
+	r := redistest.Single(t)
+	l := open(t, r)
+	const windowMS = 400
+	rule := newRule(policy.SlidingWindow, 1000, windowMS)
+	c := newCheck("log", 1, rule)
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a seeded test
+	for range 120 {
+		<-time.After(time.Duration(random.IntN(30)) * time.Millisecond)
+		if random.IntN(6) == 0 {
+			_, err := l.Refund(t.Context(), c)
+			require.NoError(t, err)
+		}
+		started := time.Now()
+		require.True(t, ask(t, l, c).Allowed)
+		for _, key := range []string{stateKey(c), ringKey(c, rule.Name)} {
+			left, err := r.Client.PTTL(t.Context(), key).Result()
+			require.NoError(t, err)
+			require.Positive(t, left, key)
+			require.GreaterOrEqual(t, left+time.Since(started), (windowMS-2)*time.Millisecond, key)
+		}
 	}
 }

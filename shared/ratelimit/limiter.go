@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/sluicehq/sluice/shared/fault"
@@ -85,13 +86,10 @@ func (l *Limiter) Reset(ctx context.Context, c Check) error {
 
 // counted asks Redis about the checks that count; those of mode deny and allow are settled here.
 func (l *Limiter) counted(ctx context.Context, op operation, checks []Check) ([]Decision, bool, error) {
-	counting := make([]Check, 0, len(checks))
-	barred := false
-	for _, c := range checks {
-		barred = barred || c.Mode == policy.Deny
-		if c.Mode != policy.Deny && c.Mode != policy.Allow {
-			counting = append(counting, c)
-		}
+	counting, barred := checks, false
+	if slices.ContainsFunc(checks, settles) {
+		counting = slices.DeleteFunc(slices.Clone(checks), settles)
+		barred = slices.ContainsFunc(checks, func(c Check) bool { return c.Mode == policy.Deny })
 	}
 	if barred && op == opCheck {
 		op = opPeek // nothing may be charged
@@ -102,7 +100,7 @@ func (l *Limiter) counted(ctx context.Context, op operation, checks []Check) ([]
 	}
 	decisions := make([]Decision, 0, len(checks))
 	for _, c := range checks {
-		if c.Mode == policy.Deny || c.Mode == policy.Allow {
+		if settles(c) {
 			decisions = append(decisions, settled(c))
 			continue
 		}
@@ -111,6 +109,9 @@ func (l *Limiter) counted(ctx context.Context, op operation, checks []Check) ([]
 	}
 	return decisions, allowed && !barred, nil
 }
+
+// settles tells whether the mode alone decides.
+func settles(c Check) bool { return c.Mode == policy.Deny || c.Mode == policy.Allow }
 
 // settled is the decision of a policy that always denies or always allows.
 func settled(c Check) Decision {

@@ -93,7 +93,7 @@ func (e *Redis) arguments(op operation, checks []Check) ([]string, []any) {
 			if r.Algorithm == policy.SlidingWindow {
 				keys = append(keys, ringKey(c, r.Name))
 			}
-			args = append(args, signature(r), r.Limit, r.WindowMS*1000, r.Capacity(), r.Tick())
+			args = append(args, signature("", r), r.Limit, r.WindowMS*1000, r.Capacity(), r.Tick())
 		}
 	}
 	return keys, args
@@ -110,11 +110,11 @@ func (e *Redis) shape(op operation, checks []Check) operation {
 	return op
 }
 
-// signature is a rule as its line in the state begins: where it differs, the state was written under another rule.
-func signature(r policy.Rule) string {
-	b := make([]byte, 0, 64)
-	b = append(append(append(append(b, r.Name...), ' '), r.Algorithm...), ' ')
-	for _, n := range []int64{r.Limit, r.WindowMS * 1000, r.Tick()} {
+// signature is a rule as its line in the state begins, and what stands before it: where it differs, the state was written under another rule.
+func signature(before string, r policy.Rule) string {
+	b := make([]byte, 0, 96)
+	b = append(append(append(append(append(b, before...), r.Name...), ' '), r.Algorithm...), ' ')
+	for _, n := range [...]int64{r.Limit, r.WindowMS * 1000, r.Tick()} {
 		b = append(strconv.AppendInt(b, n, 10), ' ')
 	}
 	return string(b)

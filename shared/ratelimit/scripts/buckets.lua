@@ -34,11 +34,11 @@ for i = 1, #ARGV - 3, 4 do
   debt = debt + ARGV[i + 3]
   fits = fits and debt <= capacity
   if debt / limit > longest then longest = debt / limit end
-  lines = lines .. rule .. format('%16.0f 0\n', debt)
+  lines = lines .. rule .. format('%16d 0\n', debt)
 end
 if raw and #raw ~= at - 1 then return false end
 if fits then
   if tested then longest = 3600000000 end
-  call('SET', KEYS[1], format('%16.0f 0\n', now) .. lines, 'PX', math.ceil(math.ceil(longest) / 1000))
+  call('SET', KEYS[1], format('%16d 0\n', now) .. lines, 'PX', format('%d', math.ceil(math.ceil(longest) / 1000)))
 end
 return debts

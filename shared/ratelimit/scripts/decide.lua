@@ -318,7 +318,12 @@ local function write(checks)
         local full = r.act.reset(r, at)
         if r.act.write then
           r.act.write(r)
-          if full > 0 then rings[#rings + 1] = r.key else redis.call('DEL', r.key) end
+          if full > 0 then
+            rings[#rings + 1] = r.key
+            full = r.window * 5 / 4 -- so that quick.lua renews it only once in each quarter of a window
+          else
+            redis.call('DEL', r.key)
+          end
         end
         keep = max(keep, full)
         if full > 0 then

@@ -13,11 +13,11 @@ if op == 'log' then
   local raw, rule, cost = redis.call('GET', KEYS[1]), ARGV[9], tonumber(ARGV[6])
   local limit, window = tonumber(ARGV[10]), tonumber(ARGV[11])
   if raw and cost <= limit and #raw == 19 + #rule + 85 and string.sub(raw, 17, 19 + #rule) == ' 0\n' .. rule then
-    local last, before = now, tonumber(string.sub(raw, 1, 16))
-    local from, edge = 20 + #rule, last - window
-    local head, len = tonumber(string.sub(raw, from, from + 15)), tonumber(string.sub(raw, from + 17, from + 32))
-    local size, base = tonumber(string.sub(raw, from + 34, from + 49)), tonumber(string.sub(raw, from + 51, from + 66))
-    local total = tonumber(string.sub(raw, from + 68, from + 83))
+    local sub, last, from = string.sub, now, 20 + #rule
+    local before, edge = sub(raw, 1, 16) + 0, last - window
+    local head, len = sub(raw, from, from + 15) + 0, sub(raw, from + 17, from + 32) + 0
+    local size, base = sub(raw, from + 34, from + 49) + 0, sub(raw, from + 51, from + 66) + 0
+    local total = sub(raw, from + 68, from + 83) + 0
     -- The oldest eight entries; which are enough, unless more than that has left the window since the call before.
     local chunk = len > 0 and last >= before and redis.call('GETRANGE', KEYS[2], head * 11, min(head + 8, size) * 11 - 1) or ''
     local count, dead, oldest, sum = min(len, floor(#chunk / 11)), 0, nil, base
@@ -49,10 +49,14 @@ if op == 'log' then
       t = (t - t3) / 256
       redis.call('SETRANGE', KEYS[2], ((head + len) % size) * 11,
         string.char(floor(at / 256), at % 256, at3, at4, at5, at6, at7, floor(t / 256), t % 256, t3, t4))
-      local ms = ARGV[2] ~= '' and 3600000 or ceil(window / 1000)
-      redis.call('SET', KEYS[1], string.format('%16.0f 0\n%s%16.0f %16.0f %16.0f %16.0f %16.0f\n',
-        last, rule, head, len + 1, size, base, total), 'PX', ms)
-      redis.call('PEXPIRE', KEYS[2], ms)
+      local state = string.format('%16d 0\n%s%16d %16d %16d %16d %16d\n', last, rule, head, len + 1, size, base, total)
+      if ARGV[2] == '' and floor(last * 4 / window) == floor(before * 4 / window) then
+        redis.call('SET', KEYS[1], state, 'KEEPTTL') -- the first call of this quarter gave it enough for all of them
+      else
+        local ms = ARGV[2] ~= '' and '3600000' or string.format('%d', ceil(window * 5 / 4000))
+        redis.call('SET', KEYS[1], state, 'PX', ms)
+        redis.call('PEXPIRE', KEYS[2], ms)
+      end
       return {1, 1, limit - (total - base), window, 0}
     end
     if over > 0 and dead < count and sum - base >= over then -- the oldest live entry makes room enough when it leaves
