@@ -24,12 +24,16 @@ up: ## Start the whole system on this machine; Ctrl-C stops it
 redis:
 	@tools/ensure-redis.sh
 
+.PHONY: terraform-tool
+terraform-tool:
+	@tools/ensure-tofu.sh
+
 .PHONY: test
-test: redis ## Run every test: unit, conformance, end to end, on real Redis (alone and as a cluster)
+test: redis terraform-tool ## Run every test: unit, conformance, end to end, on real Redis (alone and as a cluster)
 	$(GO_TEST) ./...
 
 .PHONY: test-race
-test-race: redis ## The same under the race detector (needs a C compiler)
+test-race: redis terraform-tool ## The same under the race detector (needs a C compiler)
 	$(GO_TEST) -race ./...
 
 .PHONY: chaos
@@ -59,8 +63,9 @@ $(BIN)/golangci-lint: tools/golangci/go.mod
 	@cd tools/golangci && go build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint && touch $@
 
 .PHONY: build
-build: ## Build the command line and the functions into bin/
+build: ## Build the command line, the Terraform provider and the functions into bin/
 	go build -trimpath -o bin/sluice ./cmd/sluice
+	go build -trimpath -o bin/terraform-provider-sluice ./terraform/provider
 	@for f in $(FUNCTIONS); do \
 	  CGO_ENABLED=0 GOOS=linux GOARCH=$(or $(ARCH),arm64) go build -trimpath -tags lambda.norpc -ldflags "-s -w" -o bin/functions/$$f/bootstrap ./functions/$$f; \
 	done
@@ -99,6 +104,16 @@ $(BIN)/tflint: tools/tflint/go.mod
 $(BIN)/trivy: tools/trivy/go.mod
 	@echo "building trivy (once, about six minutes)…"
 	@cd tools/trivy && GOEXPERIMENT=jsonv2 go build -trimpath -ldflags '-s -w' -o $@ github.com/aquasecurity/trivy/cmd/trivy && touch $@
+
+$(BIN)/tfplugindocs: tools/tfplugindocs/go.mod
+	@echo "building tfplugindocs (once)…"
+	@cd tools/tfplugindocs && go build -trimpath -ldflags '-s -w' -o $@ github.com/hashicorp/terraform-plugin-docs/cmd/tfplugindocs && touch $@
+
+.PHONY: provider-docs provider-docs-check
+provider-docs: terraform-tool $(BIN)/tfplugindocs ## Write terraform/provider/docs from the provider's schema and terraform/examples
+	@tools/provider-docs.sh
+provider-docs-check: terraform-tool $(BIN)/tfplugindocs ## Fail when terraform/provider/docs is not what would be written
+	@tools/provider-docs.sh --check
 
 .PHONY: tflint trivy
 tflint: $(BIN)/tflint

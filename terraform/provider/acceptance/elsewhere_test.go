@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -24,6 +25,12 @@ func put(t *testing.T, p policy.Policy) {
 	t.Helper()
 	_, err := connect(t).PutPolicy(t.Context(), p)
 	require.NoError(t, err)
+}
+
+// removeLater deletes the policy when the test ends.
+func removeLater(t *testing.T, name string) {
+	t.Helper()
+	t.Cleanup(func() { require.NoError(t, connect(t).DeletePolicy(context.Background(), name)) })
 }
 
 // stored checks the policy that the API has.
@@ -55,8 +62,10 @@ func TestAPolicyThatExistsIsNotTakenOverUnlessOverwriteSaysSo(t *testing.T) {
 		t,
 		resource.TestStep{Config: simple(n, 5, ""), ExpectError: regexp.MustCompile(`The policy exists already`)},
 		resource.TestStep{
-			PreConfig: func() { require.NoError(t, stored(t, n, func(p client.Policy) { require.Equal(t, int64(77), p.Rules[0].Limit) })(nil)) },
-			Config:    simple(n, 5, "overwrite = true"), Check: stored(t, n, func(p client.Policy) { require.Equal(t, int64(5), p.Rules[0].Limit) }),
+			PreConfig: func() {
+				require.NoError(t, stored(t, n, func(p client.Policy) { require.Equal(t, int64(77), p.Rules[0].Limit) })(nil))
+			},
+			Config: simple(n, 5, "overwrite = true"), Check: stored(t, n, func(p client.Policy) { require.Equal(t, int64(5), p.Rules[0].Limit) }),
 		},
 	)
 }
@@ -68,7 +77,10 @@ func TestAChangeMadeElsewhereIsSeenByThePlanAndPutRight(t *testing.T) {
 		resource.TestStep{Config: simple(n, 5, "")},
 		resource.TestStep{
 			PreConfig: func() { put(t, elsewhere(n, 500)) }, Config: simple(n, 5, ""), ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
-			Check: stored(t, n, func(p client.Policy) { require.Equal(t, int64(5), p.Rules[0].Limit); require.Equal(t, int64(3), p.Version) }),
+			Check: stored(t, n, func(p client.Policy) {
+				require.Equal(t, int64(5), p.Rules[0].Limit)
+				require.Equal(t, int64(3), p.Version)
+			}),
 		},
 		resource.TestStep{
 			PreConfig: func() {
@@ -108,8 +120,10 @@ func TestAChangeBetweenThePlanAndTheApplyIsAConflictAndIsNotOverwritten(t *testi
 			PreConfig: func() { once("PUT") }, Config: simple(n, 6, ""), ExpectError: regexp.MustCompile(`The policy was changed elsewhere`),
 		},
 		resource.TestStep{
-			PreConfig: func() { require.NoError(t, stored(t, n, func(p client.Policy) { require.Equal(t, int64(99), p.Rules[0].Limit) })(nil)) },
-			Config:    simple(n, 6, ""), Check: stored(t, n, func(p client.Policy) { require.Equal(t, int64(6), p.Rules[0].Limit) }),
+			PreConfig: func() {
+				require.NoError(t, stored(t, n, func(p client.Policy) { require.Equal(t, int64(99), p.Rules[0].Limit) })(nil))
+			},
+			Config: simple(n, 6, ""), Check: stored(t, n, func(p client.Policy) { require.Equal(t, int64(6), p.Rules[0].Limit) }),
 		},
 		resource.TestStep{
 			PreConfig: func() { once("DELETE") }, Config: simple(n, 6, ""), Destroy: true, ExpectError: regexp.MustCompile(`The policy was changed elsewhere`),

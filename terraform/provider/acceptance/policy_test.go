@@ -79,7 +79,10 @@ func TestAPolicyIsMadeChangedInPlaceRenamedAndDeleted(t *testing.T) {
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("version"), knownvalue.Int64Exact(2)),
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("rules").AtSliceIndex(0).AtMapKey("limit"), knownvalue.Int64Exact(6)),
 			},
-			Check: stored(t, first, func(p client.Policy) { require.Equal(t, int64(6), p.Rules[0].Limit); require.Equal(t, policy.Shadow, p.Mode) }),
+			Check: stored(t, first, func(p client.Policy) {
+				require.Equal(t, int64(6), p.Rules[0].Limit)
+				require.Equal(t, policy.Shadow, p.Mode)
+			}),
 		},
 		resource.TestStep{Config: simple(second, 6, ""), ConfigPlanChecks: planned(plancheck.ResourceActionReplace), Check: missing(t, first)},
 	)

@@ -46,7 +46,9 @@ func (d *decisionSource) Metadata(_ context.Context, request datasource.Metadata
 
 // Schema implements datasource.DataSource.
 func (d *decisionSource) Schema(_ context.Context, _ datasource.SchemaRequest, answer *datasource.SchemaResponse) {
-	number := func(text string) schema.Int64Attribute { return schema.Int64Attribute{Computed: true, MarkdownDescription: text} }
+	number := func(text string) schema.Int64Attribute {
+		return schema.Int64Attribute{Computed: true, MarkdownDescription: text}
+	}
 	text := func(description string) schema.StringAttribute {
 		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 	}

@@ -1,19 +1,17 @@
 package provider
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
+	"github.com/sluicehq/sluice/terraform/provider/internal/whole"
 )
 
 // expansion turns a model into a policy. A value that is not known yet becomes one that is valid in its place, and its field is remembered, so that
@@ -21,18 +19,17 @@ import (
 type expansion struct {
 	unknown []string
 	fields  fault.Fields
-	diags   diag.Diagnostics
 }
 
 // expand returns the normalized policy, whether all of it was known, and its invalid fields, by the API's names of them.
-func (m *policyModel) expand(ctx context.Context) (p policy.Policy, known bool, invalid fault.Fields, diags diag.Diagnostics) {
+func (m *policyModel) expand() (p policy.Policy, known bool, invalid fault.Fields) {
 	var x expansion
 	p = policy.Policy{
 		Name: x.text("name", m.Name, "unknown"), Description: x.text("description", m.Description, ""),
 		Mode:          policy.Mode(x.choice("mode", m.Mode, "")),
 		OnUnavailable: policy.OnUnavailable(x.choice("on_unavailable", m.OnUnavailable, "")),
 		LocalShare:    m.LocalShare.ValueFloat64(), NoDenyCache: m.NoDenyCache.ValueBool(),
-		Rules: x.rules(ctx, "rules", m.Rules), Overrides: x.overrides(ctx, m.Overrides),
+		Rules: x.rules("rules", m.Rules), Overrides: x.overrides(m.Overrides),
 	}
 	x.note("local_share", m.LocalShare)
 	x.note("no_deny_cache", m.NoDenyCache)
@@ -40,15 +37,14 @@ func (m *policyModel) expand(ctx context.Context) (p policy.Policy, known bool, 
 		x.fields.Add("local_share", "must be over 0 and at most 1")
 	}
 	p, err := p.Normalize()
-	var found *fault.Error
-	if errors.As(x.fields.Join(err), &found) {
+	if found, bad := errors.AsType[*fault.Error](x.fields.Join(err)); bad {
 		for _, f := range found.Fields {
 			if !x.isUnknown(f.Field) {
 				invalid = append(invalid, f)
 			}
 		}
 	}
-	return p, len(x.unknown) == 0, invalid, x.diags
+	return p, len(x.unknown) == 0, invalid
 }
 
 func isSet(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
@@ -85,28 +81,33 @@ func (x *expansion) choice(field string, v types.String, instead string) string 
 	return x.text(field, v, instead)
 }
 
-func (x *expansion) number(field string, v types.Int64, instead int64) int64 {
+func (x *expansion) number(field string, v whole.Value, instead int64) int64 {
 	if x.note(field, v) {
 		return instead
 	}
 	return v.ValueInt64()
 }
 
-// object decodes an element of a list, unless it is null or unknown as a whole.
-func (x *expansion) object(ctx context.Context, at string, element attr.Value, into any) bool {
+// object takes an element of a list, unless it is null or unknown as a whole.
+func (x *expansion) object(at string, element attr.Value) (types.Object, bool) {
 	if x.note(at, element) {
-		return false
+		return types.Object{}, false
 	}
 	object, ok := element.(types.Object)
 	if !ok || object.IsNull() {
 		x.fields.Add(at, "must not be null")
-		return false
+		return types.Object{}, false
 	}
-	x.diags.Append(object.As(ctx, into, basetypes.ObjectAsOptions{})...)
-	return true
+	return object, true
 }
 
-func (x *expansion) rules(ctx context.Context, field string, list types.List) []policy.Rule {
+// part is an attribute of an object. The framework's own decoding would stop at the first bad value, whose attribute says so already.
+func part[T attr.Value](o types.Object, name string) T {
+	v, _ := o.Attributes()[name].(T)
+	return v
+}
+
+func (x *expansion) rules(field string, list types.List) []policy.Rule {
 	if x.note(field, list) {
 		return []policy.Rule{placeholder(0)}
 	}
@@ -117,15 +118,16 @@ func (x *expansion) rules(ctx context.Context, field string, list types.List) []
 	for i, element := range list.Elements() {
 		at, stand := fmt.Sprintf("%s[%d]", field, i), placeholder(i)
 		rules[i] = stand
-		var m ruleModel
-		if !x.object(ctx, at, element, &m) {
+		o, known := x.object(at, element)
+		if !known {
 			continue
 		}
+		burst := part[whole.Value](o, "burst")
 		rules[i] = policy.Rule{
-			Name: x.text(at+".name", m.Name, stand.Name), Algorithm: policy.Algorithm(x.text(at+".algorithm", m.Algorithm, string(stand.Algorithm))),
-			Limit: x.number(at+".limit", m.Limit, stand.Limit), WindowMS: x.window(at, m.Window), Burst: x.number(at+".burst", m.Burst, 0),
+			Name: x.text(at+".name", part[types.String](o, "name"), stand.Name), Algorithm: policy.Algorithm(x.text(at+".algorithm", part[types.String](o, "algorithm"), string(stand.Algorithm))),
+			Limit: x.number(at+".limit", part[whole.Value](o, "limit"), stand.Limit), WindowMS: x.window(at, part[duration.Value](o, "window")), Burst: x.number(at+".burst", burst, 0),
 		}
-		if isSet(m.Burst) && m.Burst.ValueInt64() == 0 {
+		if isSet(burst) && burst.ValueInt64() == 0 {
 			x.fields.Add(at+".burst", "must be 1 to %d; leave it out for the limit", policy.MaxLimit)
 		}
 	}
@@ -150,7 +152,7 @@ func (x *expansion) window(at string, v duration.Value) int64 {
 	return ms
 }
 
-func (x *expansion) overrides(ctx context.Context, list types.List) []policy.Override {
+func (x *expansion) overrides(list types.List) []policy.Override {
 	if x.note("overrides", list) || len(list.Elements()) == 0 {
 		return nil
 	}
@@ -159,13 +161,13 @@ func (x *expansion) overrides(ctx context.Context, list types.List) []policy.Ove
 		at := fmt.Sprintf("overrides[%d]", i)
 		stand := policy.Override{Key: fmt.Sprintf("unknown:%d", i), Mode: policy.Enforce}
 		overrides[i] = stand
-		var m overrideModel
-		if !x.object(ctx, at, element, &m) {
+		o, known := x.object(at, element)
+		if !known {
 			continue
 		}
 		overrides[i] = policy.Override{
-			Key: x.text(at+".key", m.Key, stand.Key), Mode: policy.Mode(x.choice(at+".mode", m.Mode, string(stand.Mode))),
-			Rules: x.rules(ctx, at+".rules", m.Rules),
+			Key: x.text(at+".key", part[types.String](o, "key"), stand.Key), Mode: policy.Mode(x.choice(at+".mode", part[types.String](o, "mode"), string(stand.Mode))),
+			Rules: x.rules(at+".rules", part[types.List](o, "rules")),
 		}
 	}
 	return overrides

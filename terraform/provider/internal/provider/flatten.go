@@ -10,6 +10,7 @@ import (
 	"github.com/sluicehq/sluice/client"
 	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
+	"github.com/sluicehq/sluice/terraform/provider/internal/whole"
 )
 
 // store fills the model with what the API stores. A list of overrides that was empty rather than absent stays so: the API knows no difference.
@@ -34,11 +35,11 @@ func rulesOf(ctx context.Context, rules []policy.Rule, diags *diag.Diagnostics) 
 	models := make([]ruleModel, len(rules))
 	for i, r := range rules {
 		models[i] = ruleModel{
-			Name: types.StringValue(r.Name), Algorithm: types.StringValue(string(r.Algorithm)), Limit: types.Int64Value(r.Limit),
-			Window: duration.Of(r.WindowMS), Burst: types.Int64Null(),
+			Name: types.StringValue(r.Name), Algorithm: types.StringValue(string(r.Algorithm)), Limit: whole.Of(r.Limit),
+			Window: duration.Of(r.WindowMS), Burst: whole.Null(),
 		}
 		if r.Burst != 0 {
-			models[i].Burst = types.Int64Value(r.Burst)
+			models[i].Burst = whole.Of(r.Burst)
 		}
 	}
 	list, found := types.ListValueFrom(ctx, ruleType(), models)

@@ -5,6 +5,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
+	"github.com/sluicehq/sluice/terraform/provider/internal/whole"
 )
 
 // policyModel is a policy as Terraform holds it. Its lists are lists of [ruleModel] and [overrideModel], of which any part may be unknown.
@@ -31,9 +32,9 @@ type resourceModel struct {
 type ruleModel struct {
 	Name      types.String   `tfsdk:"name"`
 	Algorithm types.String   `tfsdk:"algorithm"`
-	Limit     types.Int64    `tfsdk:"limit"`
+	Limit     whole.Value    `tfsdk:"limit"`
 	Window    duration.Value `tfsdk:"window"`
-	Burst     types.Int64    `tfsdk:"burst"`
+	Burst     whole.Value    `tfsdk:"burst"`
 }
 
 type overrideModel struct {
@@ -44,7 +45,7 @@ type overrideModel struct {
 
 func ruleType() types.ObjectType {
 	return types.ObjectType{AttrTypes: map[string]attr.Type{
-		"name": types.StringType, "algorithm": types.StringType, "limit": types.Int64Type, "window": duration.Type{}, "burst": types.Int64Type,
+		"name": types.StringType, "algorithm": types.StringType, "limit": whole.Type{}, "window": duration.Type{}, "burst": whole.Type{},
 	}}
 }
 

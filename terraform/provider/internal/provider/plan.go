@@ -4,7 +4,6 @@ import (
 	"context"
 	"reflect"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 )
 
@@ -15,8 +14,7 @@ func (r *policyResource) ValidateConfig(ctx context.Context, request resource.Va
 	if answer.Diagnostics.HasError() {
 		return
 	}
-	_, _, invalid, diags := m.expand(ctx)
-	answer.Diagnostics.Append(diags...)
+	_, _, invalid := m.expand()
 	addInvalid(&answer.Diagnostics, invalid)
 }
 
@@ -28,7 +26,7 @@ func (r *policyResource) ModifyPlan(ctx context.Context, request resource.Modify
 	var plan, state resourceModel
 	answer.Diagnostics.Append(request.Plan.Get(ctx, &plan)...)
 	answer.Diagnostics.Append(request.State.Get(ctx, &state)...)
-	if answer.Diagnostics.HasError() || !same(ctx, &plan, &state, &answer.Diagnostics) {
+	if answer.Diagnostics.HasError() || !same(&plan, &state) {
 		return
 	}
 	plan.Version, plan.ETag, plan.UpdatedAt = state.Version, state.ETag, state.UpdatedAt
@@ -36,10 +34,8 @@ func (r *policyResource) ModifyPlan(ctx context.Context, request resource.Modify
 }
 
 // same reports whether both are one policy, and known.
-func same(ctx context.Context, a, b *resourceModel, diags *diag.Diagnostics) bool {
-	left, leftKnown, _, found := a.expand(ctx)
-	diags.Append(found...)
-	right, rightKnown, _, found := b.expand(ctx)
-	diags.Append(found...)
+func same(a, b *resourceModel) bool {
+	left, leftKnown, _ := a.expand()
+	right, rightKnown, _ := b.expand()
 	return leftKnown && rightKnown && reflect.DeepEqual(left, right)
 }

@@ -2,9 +2,8 @@ package provider
 
 import (
 	"context"
-	"fmt"
-
 	"errors"
+	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/sluicehq/sluice/client"
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
+	"github.com/sluicehq/sluice/terraform/provider/internal/whole"
 )
 
 // policySource is the data source sluice_limiter_policy.
@@ -86,9 +86,9 @@ func readRules(description string) schema.ListNestedAttribute {
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"name":      schema.StringAttribute{Computed: true, MarkdownDescription: "Unique among the rules."},
 			"algorithm": schema.StringAttribute{Computed: true, MarkdownDescription: "How it counts."},
-			"limit":     schema.Int64Attribute{Computed: true, MarkdownDescription: "How much a window admits."},
+			"limit":     schema.Int64Attribute{Computed: true, CustomType: whole.Type{}, MarkdownDescription: "How much a window admits."},
 			"window":    schema.StringAttribute{Computed: true, CustomType: duration.Type{}, MarkdownDescription: "A length of time, such as `1h30m`."},
-			"burst":     schema.Int64Attribute{Computed: true, MarkdownDescription: "How much may pass at once; null is the limit."},
+			"burst":     schema.Int64Attribute{Computed: true, CustomType: whole.Type{}, MarkdownDescription: "How much may pass at once; null is the limit."},
 		}},
 	}
 }

@@ -23,8 +23,7 @@ type change struct {
 
 // put stores the policy and fills the model with the API's answer: a read right after could be of an older one.
 func (r *policyResource) put(ctx context.Context, m *resourceModel, c change, diags *diag.Diagnostics) bool {
-	p, _, invalid, found := m.expand(ctx)
-	diags.Append(found...)
+	p, _, invalid := m.expand()
 	addInvalid(diags, invalid)
 	if diags.HasError() || !connected(r.client, diags) {
 		return false

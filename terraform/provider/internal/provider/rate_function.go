@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
+	"github.com/sluicehq/sluice/terraform/provider/internal/whole"
 )
 
 // rateFunction is provider::sluice::rate.
@@ -50,8 +51,8 @@ func (rateFunction) Run(ctx context.Context, request function.RunRequest, answer
 		return
 	}
 	answer.Error = answer.Result.Set(ctx, ruleModel{
-		Name: types.StringValue(rule.Name), Algorithm: types.StringValue(string(rule.Algorithm)), Limit: types.Int64Value(rule.Limit),
-		Window: duration.Of(rule.WindowMS), Burst: types.Int64Null(),
+		Name: types.StringValue(rule.Name), Algorithm: types.StringValue(string(rule.Algorithm)), Limit: whole.Of(rule.Limit),
+		Window: duration.Of(rule.WindowMS), Burst: whole.Null(),
 	})
 }
 

@@ -102,7 +102,7 @@ func (r *policyResource) Update(ctx context.Context, request resource.UpdateRequ
 		return
 	}
 	// A change of overwrite, or of how a policy is written, is none of the API's business.
-	if !same(ctx, &plan, &state, &answer.Diagnostics) {
+	if !same(&plan, &state) {
 		when := []client.Condition{client.IfMatch(state.ETag.ValueString())}
 		if !r.put(ctx, &plan, change{after: state.Version.ValueInt64(), when: when, refused: changedElsewhere}, &answer.Diagnostics) {
 			return

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
+	"github.com/sluicehq/sluice/terraform/provider/internal/whole"
 )
 
 // defaultLocalShare is the service's own default, so that a plan shows it.
@@ -71,14 +72,14 @@ func rulesAttribute(required bool, text string) schema.ListNestedAttribute {
 				Required: true, MarkdownDescription: "`fixed_window`, `sliding_window`, `sliding_window_counter`, `token_bucket` or `gcra`.",
 			},
 			"limit": schema.Int64Attribute{
-				Required: true, MarkdownDescription: "How much a window admits: 1 to 1 000 000 000; a `sliding_window` up to 100 000.",
+				Required: true, CustomType: whole.Type{}, MarkdownDescription: "How much a window admits: 1 to 1 000 000 000; a `sliding_window` up to 100 000.",
 			},
 			"window": schema.StringAttribute{
 				Required: true, CustomType: duration.Type{}, PlanModifiers: []planmodifier.String{duration.KeepEqual()},
 				MarkdownDescription: "A length of time, `1ms` to `366d`: `1s`, `90s`, `1h30m`, `2d`, `1w`. Another way to write the same length is no change.",
 			},
 			"burst": schema.Int64Attribute{
-				Optional: true, MarkdownDescription: "How much may pass at once; for `token_bucket` and `gcra` only. The limit unless given.",
+				Optional: true, CustomType: whole.Type{}, MarkdownDescription: "How much may pass at once; for `token_bucket` and `gcra` only. The limit unless given.",
 			},
 		}},
 	}

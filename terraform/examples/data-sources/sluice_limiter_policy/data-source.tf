@@ -1,0 +1,7 @@
+data "sluice_limiter_policy" "login" {
+  name = "login"
+}
+
+output "tries_at_once" {
+  value = provider::sluice::worst_case(data.sluice_limiter_policy.login.rules[0])
+}

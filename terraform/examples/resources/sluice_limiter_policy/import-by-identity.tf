@@ -1,0 +1,6 @@
+import {
+  to = sluice_limiter_policy.login
+  identity = {
+    name = "login"
+  }
+}

@@ -1,0 +1,4 @@
+import {
+  to = sluice_limiter_policy.login
+  id = "login"
+}

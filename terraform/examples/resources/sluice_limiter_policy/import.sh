@@ -1,0 +1,2 @@
+# By its name.
+terraform import sluice_limiter_policy.login login

@@ -1,0 +1,21 @@
+# The example as it stands, on an account that does not exist.
+
+mock_provider "aws" {}
+
+mock_provider "sluice" {}
+
+override_data {
+  target = module.sluice.data.aws_availability_zones.available
+  values = { names = ["eu-central-1a", "eu-central-1b"] }
+}
+
+run "the_deployment_and_its_limits_are_made_together" {
+  assert {
+    condition     = sluice_limiter_policy.login.rules[0].limit == 5 && sluice_limiter_policy.shop_per_key.name == "shop-per-key"
+    error_message = "The limits must be those of the example."
+  }
+  assert {
+    condition     = output.authorizer_id == module.sluice.authorizer_ids["shop"]
+    error_message = "The shop's routes need the authorizer."
+  }
+}

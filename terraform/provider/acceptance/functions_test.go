@@ -1,0 +1,64 @@
+package acceptance
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluicehq/sluice/client"
+	"github.com/sluicehq/sluice/shared/policy"
+)
+
+func TestARateAndItsWorstCaseAreUsedInOneConfiguration(t *testing.T) {
+	n := name("rate")
+	w := workspace(t)
+	t.Parallel()
+	apply(t, w, fmt.Sprintf(`
+locals {
+  steady = provider::sluice::rate("100/m")
+  strict = merge(provider::sluice::rate("1000/1h30m"), { name = "strict", algorithm = "sliding_window" })
+}
+
+resource "sluice_limiter_policy" "p" {
+  name  = %q
+  rules = [local.steady, local.strict]
+
+  lifecycle {
+    precondition {
+      condition     = provider::sluice::worst_case(local.steady) <= 200
+      error_message = "The database bears 200 a minute."
+    }
+  }
+}
+
+output "worst" {
+  value = {
+    steady  = provider::sluice::worst_case(local.steady)
+    strict  = provider::sluice::worst_case(local.strict)
+    fixed   = provider::sluice::worst_case({ algorithm = "fixed_window", limit = 10, window = "1s" })
+    counter = provider::sluice::worst_case({ algorithm = "sliding_window_counter", limit = 10, window = "1s" })
+    bucket  = provider::sluice::worst_case({ algorithm = "token_bucket", limit = 10, window = "1s", burst = 25 })
+  }
+}`, n))
+	out, err := w.Run(t.Context(), "output", "-json", "worst")
+	require.NoError(t, err)
+	require.JSONEq(t, `{"steady": 200, "strict": 1000, "fixed": 20, "counter": 19, "bucket": 35}`, out)
+	require.NoError(t, stored(t, n, func(p client.Policy) {
+		require.Equal(t, []policy.Rule{
+			{Name: "per-1m", Algorithm: policy.GCRA, Limit: 100, WindowMS: 60_000},
+			{Name: "strict", Algorithm: policy.SlidingWindow, Limit: 1000, WindowMS: 5_400_000},
+		}, p.Rules)
+	})(nil))
+	destroy(t, w)
+}
+
+func TestAFunctionSaysWhatIsWrongWithItsArgument(t *testing.T) {
+	t.Parallel()
+	for call, want := range map[string]string{
+		`rate("100")`: `must be a limit, a slash and a time`,
+		`worst_case({ algorithm = "gcra", limit = 0, window = "1s" })`: `limit must be 1 to`,
+	} {
+		require.Contains(t, fails(t, "output \"o\" {\n  value = provider::sluice::"+call+"\n}"), want)
+	}
+}

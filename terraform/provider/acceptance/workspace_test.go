@@ -1,0 +1,42 @@
+package acceptance
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluicehq/sluice/localstack/tofu"
+)
+
+const requires = `
+terraform {
+  required_providers {
+    sluice = { source = "sluicehq/sluice" }
+  }
+}
+`
+
+// workspace is a folder in which the tool runs the provider's binary, as a user does.
+func workspace(t *testing.T, env ...string) *tofu.Workspace {
+	t.Helper()
+	env = append([]string{
+		"SLUICE_ENDPOINT=" + system.APIURL, "SLUICE_REGION=" + region, "SLUICE_ACCESS_KEY=" + accessKey, "SLUICE_SECRET_KEY=" + secretKey,
+	}, env...)
+	w, err := tool.Open(t.TempDir(), built, env...)
+	require.NoError(t, err)
+	return w
+}
+
+func apply(t *testing.T, w *tofu.Workspace, configuration string) string {
+	t.Helper()
+	require.NoError(t, w.Write(requires+configuration))
+	out, err := w.Run(t.Context(), "apply", "-auto-approve", "-no-color", "-input=false")
+	require.NoError(t, err)
+	return out
+}
+
+func destroy(t *testing.T, w *tofu.Workspace) {
+	t.Helper()
+	_, err := w.Run(t.Context(), "destroy", "-auto-approve", "-no-color", "-input=false")
+	require.NoError(t, err)
+}

@@ -1,0 +1,136 @@
+package provider
+
+import (
+	"context"
+	"math/big"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/sluicehq/sluice/shared/policy"
+	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
+)
+
+func TestARateIsALimitASlashAndATime(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]policy.Rule{
+		"100/m":     {Name: "per-1m", Limit: 100, WindowMS: 60_000},
+		"5/s":       {Name: "per-1s", Limit: 5, WindowMS: 1000},
+		"1000/h":    {Name: "per-1h", Limit: 1000, WindowMS: 3_600_000},
+		"7/d":       {Name: "per-1d", Limit: 7, WindowMS: 86_400_000},
+		"7/w":       {Name: "per-7d", Limit: 7, WindowMS: 604_800_000},
+		"1000/15m":  {Name: "per-15m", Limit: 1000, WindowMS: 900_000},
+		"60/60s":    {Name: "per-1m", Limit: 60, WindowMS: 60_000},
+		"9/1h30m":   {Name: "per-1h30m", Limit: 9, WindowMS: 5_400_000},
+		"10/500ms":  {Name: "per-500ms", Limit: 10, WindowMS: 500},
+		"10/ms":     {Name: "per-1ms", Limit: 10, WindowMS: 1},
+		"0005/0.5s": {Name: "per-500ms", Limit: 5, WindowMS: 500},
+	} {
+		got, err := parseRate(text)
+		require.NoError(t, err, text)
+		want.Algorithm = policy.GCRA
+		require.Equal(t, want, got, text)
+	}
+}
+
+func TestWhatIsNoRateSaysWhatIsOne(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "a limit, a slash and a time", "100": "a limit, a slash and a time", "100/": "a limit, a slash and a time", "/m": "a limit, a slash and a time",
+		"-1/m": "a limit, a slash and a time", "1.5/m": "a limit, a slash and a time", "100 / m": "a limit, a slash and a time",
+		"100/y": "has a time that is none", "100/m/s": "has a time that is none", "100/minute": "has a time that is none",
+		"0/m": "limit must be 1 to", "9999999999/m": "limit must be 1 to", "1/0s": "window must be 1ms to 366d", "1/600d": "window must be 1ms to 366d",
+		"1000000000/366d": "overflow",
+	} {
+		_, err := parseRate(text)
+		require.ErrorContains(t, err, want, "%q", text)
+	}
+}
+
+func TestEveryRateIsAValidRule(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[0-9]{1,12}/[0-9]{0,4}(ms|s|m|h|d|w|y)?`).Draw(t, "rate")
+		rule, err := parseRate(text)
+		if err == nil {
+			_, err = policy.Policy{Name: "p", Rules: []policy.Rule{rule}}.Normalize()
+			require.NoError(t, err, text)
+		}
+	})
+}
+
+// worstCase runs the function as Terraform does.
+func worstCase(t require.TestingT, rule attr.Value) (int64, *function.FuncError) {
+	answer := function.RunResponse{Result: function.NewResultData(types.Int64Unknown())}
+	worstCaseFunction{}.Run(
+		context.Background(), function.RunRequest{Arguments: function.NewArgumentsData([]attr.Value{types.DynamicValue(rule)})}, &answer,
+	)
+	result, ok := answer.Result.Value().(types.Int64)
+	require.True(t, ok)
+	return result.ValueInt64(), answer.Error
+}
+
+func object(parts map[string]attr.Value) attr.Value {
+	kinds := make(map[string]attr.Type, len(parts))
+	for name, v := range parts {
+		kinds[name] = v.Type(context.Background())
+	}
+	return types.ObjectValueMust(kinds, parts)
+}
+
+func number(n int64) attr.Value { return types.NumberValue(new(big.Float).SetInt64(n)) }
+
+func TestTheWorstCaseIsThatOfTheLimiter(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		rule := policy.Rule{
+			Name: "r", Algorithm: rapid.SampledFrom([]policy.Algorithm{policy.FixedWindow, policy.SlidingWindow, policy.SlidingWindowCounter, policy.TokenBucket, policy.GCRA}).Draw(t, "algorithm"),
+			Limit: rapid.Int64Range(1, 100_000).Draw(t, "limit"), WindowMS: rapid.Int64Range(1, 100_000).Draw(t, "window"),
+		}
+		parts := map[string]attr.Value{
+			"algorithm": types.StringValue(string(rule.Algorithm)), "limit": number(rule.Limit), "window": types.StringValue(duration.Format(rule.WindowMS)),
+		}
+		if rule.Algorithm == policy.TokenBucket || rule.Algorithm == policy.GCRA {
+			rule.Burst = rapid.Int64Range(0, 1000).Draw(t, "burst")
+			parts["burst"] = types.NumberNull()
+			if rule.Burst > 0 {
+				parts["burst"] = number(rule.Burst)
+			}
+		}
+		got, failed := worstCase(t, object(parts))
+		require.Nil(t, failed)
+		require.Equal(t, rule.WorstCase(), got)
+	})
+}
+
+func TestWhatIsNoRuleHasNoWorstCase(t *testing.T) {
+	t.Parallel()
+	valid := func(change string, to attr.Value) attr.Value {
+		parts := map[string]attr.Value{"algorithm": types.StringValue("gcra"), "limit": number(5), "window": types.StringValue("1s")}
+		parts[change] = to
+		return object(parts)
+	}
+	for title, c := range map[string]struct {
+		rule attr.Value
+		want string
+	}{
+		"a string":               {types.StringValue("100/m"), "must be an object"},
+		"nothing in it":          {object(map[string]attr.Value{}), "needs algorithm, a string"},
+		"a misspelt attribute":   {valid("limits", number(5)), "has no attribute limits"},
+		"a window of a number":   {valid("window", number(5)), "needs window, a string"},
+		"a limit of a string":    {valid("limit", types.StringValue("5")), "needs limit, a number"},
+		"a fraction":             {valid("limit", types.NumberValue(big.NewFloat(1.5))), "a limit that is not a whole number"},
+		"a window that is none":  {valid("window", types.StringValue("soon")), "has a window that must be a length of time"},
+		"a burst of nothing":     {valid("burst", number(0)), "has a burst of 0"},
+		"an unknown algorithm":   {valid("algorithm", types.StringValue("leaky")), "algorithm must be"},
+		"a limit that overflows": {valid("limit", number(2_000_000_000)), "limit must be 1 to"},
+	} {
+		_, failed := worstCase(t, c.rule)
+		require.NotNil(t, failed, title)
+		require.Contains(t, failed.Text, c.want, title)
+	}
+}
