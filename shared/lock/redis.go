@@ -73,6 +73,8 @@ func (r *Redis) try(ctx context.Context, q Request, call string, queue bool) (at
 
 // tryFrom is try with the least fence to give out, as text of 16 digits, or "".
 func (r *Redis) tryFrom(ctx context.Context, q Request, call string, queue bool, least string) (attempt, error) {
+	ttl, keep := column(q.TTL), q.TTL.Milliseconds()+linger.Milliseconds()
+	record := q.Token + "\n" + call + "\n" + q.Owner + "\n" + string(q.Metadata)
 	permits, beat := q.Capacity, int64(0)
 	if q.Mode != Shared {
 		permits = 0
@@ -80,16 +82,24 @@ func (r *Redis) tryFrom(ctx context.Context, q Request, call string, queue bool,
 	if queue {
 		beat = heartbeat.Microseconds()
 	}
-	ttl, keep := fmt.Sprintf("%10d", q.TTL.Microseconds()), q.TTL.Milliseconds()+linger.Milliseconds()
-	record := q.Token + "\n" + call + "\n" + q.Owner + "\n" + string(q.Metadata)
+	args := []any{ttl, record, keep, permits, beat, least}
 	if permits == 0 && !queue {
-		reply, err := r.conn.Run(ctx, acquireScript, []string{base(q.Kind, q.Name)}, ttl, record, keep, permits, beat, least)
+		if least == "" {
+			args = args[:3]
+		}
+		reply, err := r.conn.Run(ctx, acquireScript, []string{base(q.Kind, q.Name)}, args...)
 		if err != nil || reply != int64(0) {
 			return attemptOf(q, reply, err)
 		}
 	}
-	reply, err := r.conn.Run(ctx, acquireScript, keys(q.Kind, q.Name), ttl, record, keep, permits, beat, least)
+	reply, err := r.conn.Run(ctx, acquireScript, keys(q.Kind, q.Name), args...)
 	return attemptOf(q, reply, err)
+}
+
+// column is a lease's length in µs, in ten columns.
+func column(ttl time.Duration) string {
+	digits := strconv.FormatInt(ttl.Microseconds(), 10)
+	return strings.Repeat(" ", 10-len(digits)) + digits
 }
 
 // attempt is what one acquire script answered: a lease, or who is in the way.
@@ -147,9 +157,9 @@ func (r *Redis) Renew(ctx context.Context, kind Kind, name, token string, ttl ti
 // Release gives back what the token holds and returns how long it was held; zero when this token had released it already, as after a lost
 // answer. Errors: lock_not_held, store_unavailable.
 func (r *Redis) Release(ctx context.Context, kind Kind, name, token string) (time.Duration, error) {
-	reply, err := r.conn.Run(ctx, releaseScript, []string{base(kind, name)}, token, lingerMS, "")
+	reply, err := r.conn.Run(ctx, releaseScript, []string{base(kind, name)}, token, lingerMS)
 	if err == nil && reply == int64(0) {
-		reply, err = r.conn.Run(ctx, releaseScript, keys(kind, name), token, lingerMS, "")
+		reply, err = r.conn.Run(ctx, releaseScript, keys(kind, name), token, lingerMS)
 	}
 	switch held := integer(reply); {
 	case err != nil:

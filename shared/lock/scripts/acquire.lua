@@ -16,18 +16,19 @@
 -- ARGV  1 ttl µs in 10 columns   2 "<token>\n<call>\n<owner>\n<metadata>"   3 ms to keep the state, ttl included
 --       4 how many may share it, 0 for the exclusive mode   5 heartbeat µs of a caller that will wait, else 0
 --       6 the least fence, 16 digits, or "": so that the nodes of a quorum give out the same one
+--       Without the last three: exclusive, without waiting, any fence.
 -- Reply instant µs: taken; it is both the fence and the instant   0: give all keys
 --       {1, fence, acquired µs, ends µs, reacquired 0|1, in use}
 --       {0, µs until it may be free, owner of a holder, 0 held | 1 kept for its first waiter | 2 the token holds it in the other mode}
 local time = redis.call('TIME')
-local stamp = string.format('%s%06d', time[1], time[2])
+local stamp = #time[2] == 6 and time[1] .. time[2] or string.format('%s%06d', time[1], time[2])
 local state = redis.call('GET', KEYS[1])
-if ARGV[4] == '0' and ARGV[6] == '' and (not state or string.sub(state, 1, 2) == '0F' and string.sub(state, 29, 44) < stamp) then
+if not ARGV[4] and (not state or string.sub(state, 1, 2) == '0F' and string.sub(state, 29, 44) < stamp) then
   redis.call('SET', KEYS[1], '0X' .. ARGV[1] .. stamp .. stamp .. stamp .. ARGV[2], 'PX', ARGV[3])
   return tonumber(stamp)
 end
 
-local now, ttl, permits, beat = tonumber(stamp), tonumber(ARGV[1]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local now, ttl, permits, beat = tonumber(stamp), tonumber(ARGV[1]), tonumber(ARGV[4] or 0), tonumber(ARGV[5] or 0)
 local token, call = string.match(ARGV[2], '^([^\n]+)\n([^\n]+)')
 local kind, waiting, ends, last = 'F', false, now, 0
 if state then

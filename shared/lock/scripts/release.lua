@@ -2,11 +2,11 @@
 --
 -- KEYS  1 state   2 leases   3 holders   4 queue   5 beats (see acquire.lua)
 --       With the first key alone it decides the exclusive mode while nobody waits, and else changes nothing.
--- ARGV  1 token   2 how long the state of a free lock is kept, ms   3 the call that gave up, which needs all keys, or ""
+-- ARGV  1 token   2 how long the state of a free lock is kept, ms   3 the call that gave up, which needs all keys, or nothing
 -- Reply µs held, at least 1   0: give all keys
 --       -1 expired   -2 held by another   -3 released by force   -4 released already
 local token, call = ARGV[1], ARGV[3]
-local gave_up = call ~= ''
+local gave_up = call ~= nil
 if gave_up then
   redis.call('ZREM', KEYS[4], call)
   redis.call('ZREM', KEYS[5], call)
@@ -17,7 +17,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local ends = string.sub(state, 3, 12) + string.sub(state, 13, 28)
 if not gave_up and now < ends and string.sub(state, 1, 2) == '0X' and string.sub(state, 61, 61 + #token) == token .. '\n' then
-  redis.call('SETRANGE', KEYS[1], 1, 'F')
+  redis.call('SETRANGE', KEYS[1], '1', 'F')
   if ends - now > ARGV[2] * 1000 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
   return math.max(1, now - string.sub(state, 45, 60))
 end
