@@ -18,7 +18,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sluicehq/sluice/localstack/demo"
 	"github.com/sluicehq/sluice/localstack/stack"
 )
 
@@ -28,7 +27,7 @@ Commands:
   up     start everything and keep it running until Ctrl-C
   demo   start everything, play a short story on it, check every line, and stop
 
-Flags of up:
+Flags:
 `
 
 func main() {
@@ -64,7 +63,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	case "up":
 		return up(ctx, o, out, errOut)
 	case "demo":
-		return play(ctx, out, errOut)
+		return play(ctx, o.withoutTofu, out, errOut)
 	default:
 		flags.Usage()
 		return flag.ErrHelp
@@ -75,7 +74,7 @@ type options struct {
 	api, aws, redis, queues, ready, log string
 	processes, lockNodes                int
 	tick                                time.Duration
-	iam                                 bool
+	iam, withoutTofu                    bool
 	consumers                           consumers
 }
 
@@ -90,6 +89,7 @@ func (o *options) register(f *flag.FlagSet) {
 	f.IntVar(&o.lockNodes, "lock-nodes", 3, "further Redis servers for quorum locks; 0 for none")
 	f.DurationVar(&o.tick, "tick", time.Minute, "how often the dispatcher is invoked")
 	f.Var(&o.consumers, "consumer", "`queue=folder` of a Lambda function that gets the queue's messages, such as orders=./localstack/sample; may be repeated")
+	f.BoolVar(&o.withoutTofu, "without-tofu", false, "of demo: tell of policies with the command line, as it does where neither tofu nor terraform is")
 	f.BoolVar(&o.iam, "require-iam", false, "answer 403 to requests without a signature")
 }
 
@@ -203,23 +203,6 @@ func writeReady(path string, s *stack.Stack) error {
 		return fmt.Errorf("error writing the ready file: %w", err)
 	}
 	return nil
-}
-
-func play(ctx context.Context, out, errOut io.Writer) error {
-	_, _ = fmt.Fprintln(out, "Starting Redis, SQS, DynamoDB and the four functions on this machine…")
-	started := time.Now()
-	s, err := stack.Start(ctx, stack.Config{
-		APIAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", Progress: func(what string) { _, _ = fmt.Fprintln(errOut, what) },
-	})
-	if err != nil {
-		return err
-	}
-	_, _ = fmt.Fprintf(out, "up after %.1f s: the API is at %s, Redis is %s\n", time.Since(started).Seconds(), s.APIURL, s.RedisKind)
-	err = demo.Run(ctx, demo.Config{
-		APIURL: s.APIURL, QueueURL: s.QueueURLs["orders"], SQS: s.SQS, StopRedis: s.StopRedis, StartRedis: s.StartRedis, Out: out,
-		Color: isTerminal(out),
-	})
-	return errors.Join(err, s.Close())
 }
 
 // isTerminal tells whether colours make sense: see https://no-color.org.

@@ -199,3 +199,10 @@ func TestAMisusedCommandShowsHowItIsUsed(t *testing.T) {
 		require.Contains(t, string(out), "Usage: go run ./localstack <command>")
 	}
 }
+
+func TestTheDemoUsesTheCommandLineWhereThereIsNoTofu(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), program, "demo", "-without-tofu").CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Contains(t, string(out), "neither tofu nor terraform is here")
+	require.Contains(t, string(out), "sluice policies put exports, with a limit of 6")
+}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sluicehq/sluice/localstack/tofu"
 )
 
 // Config is the stack that the story is played on.
@@ -19,7 +21,12 @@ type Config struct {
 	SQS      *sqs.Client
 	// StopRedis and StartRedis take Redis away and bring it back with its data.
 	StopRedis, StartRedis func(context.Context) error
-	Out                   io.Writer
+	// Tofu runs OpenTofu or Terraform, which ToolName says, with the provider; nil when neither is here.
+	Tofu     *tofu.Workspace
+	ToolName string
+	// Sluice runs the command line with an input, for when there is no Tofu.
+	Sluice func(ctx context.Context, input string, args ...string) (string, error)
+	Out    io.Writer
 	// Color writes ANSI colours.
 	Color bool
 }
@@ -39,6 +46,7 @@ func Run(ctx context.Context, cfg Config) error {
 		{"Two workers want one lock", playLock},
 		{"An unpaid order is to be cancelled in three seconds", playJobs},
 		{"Twenty logins against five a minute", playLimits},
+		{"A limit is a pull request", playPolicies},
 		{"Redis is taken away", playOutage},
 	} {
 		s.title(i+1, chapter.title)
