@@ -38,7 +38,7 @@ func binaries(ctx context.Context, s *suite) error {
 		}
 		largest = max(largest, size)
 	}
-	s.add(report.Row{ID: "P13", Work: "the largest function, zipped for arm64", Against: "a bound", Ours: fmt.Sprintf("%.2f MB", largest), Value: largest, Unit: "MB", AtMost: 5})
+	s.add(report.Row{ID: "P13", Work: "the largest function, zipped for arm64", Against: "a bound", Ours: fmt.Sprintf("%.2f MB", largest), Value: largest, Unit: "MB", AtMost: 5}, "")
 
 	ours, bare := filepath.Join(dir, "limit"), filepath.Join(dir, "bare")
 	if err := build(ctx, "..", "./functions/limit", ours, runtime.GOARCH); err != nil {
@@ -61,7 +61,7 @@ func binaries(ctx context.Context, s *suite) error {
 	s.add(report.Row{
 		ID: "P13", Work: "exec → first poll for work", Against: "a bare handler", Ours: ms(a), Theirs: ms(b), Value: a / b, AtMost: 1.5,
 		Note: s.note("A handler that does nothing, with the same AWS and Redis clients."),
-	})
+	}, "")
 	return nil
 }
 

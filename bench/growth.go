@@ -41,7 +41,7 @@ func growth(ctx context.Context, s *suite) error {
 		s.add(report.Row{
 			ID: "P11", Work: fmt.Sprintf("%s with %.0f there", name, last[0]), Against: fmt.Sprintf("with %.0f", first[0]),
 			Ours: fmt.Sprintf("%.0f µs", last[1]), Theirs: fmt.Sprintf("%.0f µs", first[1]), Value: last[1] / first[1], AtMost: 1.3,
-		})
+		}, "")
 	}
 	return s.draw("growth.svg", "The cost of a call as the store grows", func(path, title string) error {
 		return report.Curves(path, title, "µs", names, curves)

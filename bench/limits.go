@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
@@ -41,7 +42,9 @@ func checkOneRule(ctx context.Context, s *suite) error {
 		return err
 	}
 	defer db.close()
-	constant := redis.NewScript("return 1")
+	constant, own := redis.NewScript("return 1"), db.conn.Client()
+	commands := bareScript(`'TIME'`, `'GET', KEYS[1]`, `'SET', KEYS[1], ARGV[1], 'PX', '1000'`)
+	state := strings.Repeat("x", 80) // as long as Sluice's
 	rate := redis_rate.NewLimiter(db.peer)
 	throttledStore, err := goredisstore.NewCtx(db.peer, "throttled:")
 	if err != nil {
@@ -59,7 +62,10 @@ func checkOneRule(ctx context.Context, s *suite) error {
 	contenders := []measure.Contender{
 		sluiceCheck(ratelimit.New(ctx, ratelimit.NewRedis(db.conn)), "sluice", bucket("one", plenty)),
 		{Name: "floor", Op: func(ctx context.Context, w, n int) error {
-			return constant.Run(ctx, db.peer, []string{key("floor", w, n)}, 1, 2, 3, 4).Err()
+			return constant.Run(ctx, own, []string{key("floor", w, n)}, 1, 2, 3, 4).Err()
+		}},
+		{Name: bareCommands, Op: func(ctx context.Context, w, n int) error {
+			return commands.Run(ctx, own, []string{key("bare", w, n)}, state, 2, 3, 4).Err()
 		}},
 		{Name: "redis_rate", Op: func(ctx context.Context, w, n int) error {
 			_, err := rate.Allow(ctx, key("k", w, n), redis_rate.PerSecond(plenty))
@@ -80,18 +86,11 @@ func checkOneRule(ctx context.Context, s *suite) error {
 		if err != nil {
 			return err
 		}
-		for _, against := range []struct {
-			name   string
-			target float64
-			note   string
-		}{
-			{"redis_rate", 1, "One GCRA rule in a script of its own; no policies, no degradation."},
-			{"throttled", 1, "GET and compare-and-set: two round trips, more under contention."},
-			{"ulule", 1, "A fixed window: twice the limit may pass around its edge."},
-			{"floor", 0.85, "An EVALSHA that returns a constant: what the protocol alone costs."},
-		} {
-			s.ratio("P3", fmt.Sprintf("check, one rule, %d goroutines", workers), samples, against.name, against.target, s.note(against.note))
-		}
+		s.ratios("P3", fmt.Sprintf("check, one rule, %d goroutines", workers), samples,
+			versus{"redis_rate", 1, s.note("One GCRA rule in a script of its own; no policies, no degradation, and time as a float.")},
+			versus{"throttled", 1, s.note("GET and compare-and-set: two round trips, more under contention.")},
+			versus{"ulule", 1, s.note("A fixed window, by INCRBY and PTTL: it asks for no time, and twice the limit may pass around its edge.")},
+			versus{"floor", 0.85, s.note("An EVALSHA that returns a constant, from Sluice's own client: what the protocol alone costs.")})
 		for _, c := range contenders {
 			bars = append(bars, report.Bar{Label: fmt.Sprintf("%s %d", c.Name, workers), Value: samples.Median(c.Name)})
 		}
@@ -122,7 +121,7 @@ func checkThreeRules(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	s.ratio("P4", "check, three rules", samples, "redis_rate ×3", 2.5, s.note("Three calls are not atomic: the first may charge what the third denies."))
+	s.ratio("P4", "check, three rules", samples, "redis_rate ×3", 2.5, s.note("Three calls are not atomic: the first may charge what the third denies."), "")
 	return nil
 }
 
@@ -162,7 +161,7 @@ func checkDenied(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	s.ratio("P5", "check of a denied key", samples, "redis_rate", 50, s.note("Answered from the instance's memory until retry_after; the peer asks Redis each time."))
+	s.ratio("P5", "check of a denied key", samples, "redis_rate", 50, s.note("Answered from the instance's memory until retry_after; the peer asks Redis each time."), "")
 	return nil
 }
 
@@ -222,14 +221,19 @@ func checkSlidingWindow(ctx context.Context, s *suite) error {
 	s.add(report.Row{
 		ID: "P6", Work: "bytes for each admitted request, limit 1000", Against: "ZSET log", Ours: fmt.Sprintf("%.1f B", ours/limit),
 		Theirs: fmt.Sprintf("%.1f B", theirs/limit), Value: ours / theirs, AtMost: 1.0 / 7,
-	})
+	}, "")
+	commands := bareScript(`'TIME'`, `'GET', KEYS[1]`, `'GETRANGE', KEYS[2], '110', '197'`, `'SETRANGE', KEYS[2], ARGV[1], 'xxxxxxxxxxx'`, `'SET', KEYS[1], ARGV[2], 'KEEPTTL'`)
+	state := strings.Repeat("x", 140) // as long as Sluice's
 	samples, err := measure.Throughput(ctx, s.plan, 1, []measure.Contender{
 		{Name: "sluice", Op: check(100 * time.Millisecond)}, {Name: "ZSET log", Op: bare(100 * time.Millisecond)},
+		{Name: bareCommands, Op: func(ctx context.Context, _, n int) error {
+			return commands.Run(ctx, db.conn.Client(), []string{"bare", "bare:log"}, n%limit*11, state, 3, 4, 5, 6, 7, 8, 9, 10, 11).Err()
+		}},
 	})
 	if err != nil {
 		return err
 	}
-	s.ratio("P6", "checks with a full window, limit 1000", samples, "ZSET log", 1, 0)
+	s.ratios("P6", "checks with a full window, limit 1000", samples, versus{"ZSET log", 1, s.note("A sorted set of the admitted instants in one script; it answers yes or no, without what remains or when to retry.")})
 	return nil
 }
 

@@ -28,7 +28,7 @@ func handlerOverhead(ctx context.Context, s *suite) error {
 		}
 		s.add(report.Row{
 			ID: "P12", Work: "HTTP handler on top of the domain call", Against: "itself", Ours: fmt.Sprintf("%.1f µs", value), Value: value, Unit: "µs", AtMost: 40,
-		})
+		}, "")
 		return nil
 	}
 	return fmt.Errorf("the handler's benchmark reported no overhead:\n%s", out)

@@ -44,13 +44,28 @@ func (s *store) flush(ctx context.Context) error { return s.peer.FlushAll(ctx).E
 
 // used is the memory that it uses, in bytes.
 func (s *store) used(ctx context.Context) (float64, error) {
-	text, err := s.peer.Info(ctx, "memory").Result()
+	return s.info(ctx, "memory", "used_memory:")
+}
+
+// processor is the time that it has spent, in seconds.
+func (s *store) processor(ctx context.Context) (float64, error) {
+	user, err := s.info(ctx, "cpu", "used_cpu_user:")
 	if err != nil {
-		return 0, fmt.Errorf("error asking for memory: %w", err)
+		return 0, err
+	}
+	system, err := s.info(ctx, "cpu", "used_cpu_sys:")
+	return user + system, err
+}
+
+// info reads one number of INFO.
+func (s *store) info(ctx context.Context, section, name string) (float64, error) {
+	text, err := s.peer.Info(ctx, section).Result()
+	if err != nil {
+		return 0, fmt.Errorf("error asking for %s: %w", section, err)
 	}
 	var n float64
-	if _, err := fmt.Sscanf(after(text, "used_memory:"), "%f", &n); err != nil {
-		return 0, fmt.Errorf("error reading the memory: %w", err)
+	if _, err := fmt.Sscanf(after(text, name), "%f", &n); err != nil {
+		return 0, fmt.Errorf("error reading %s: %w", name, err)
 	}
 	return n, nil
 }

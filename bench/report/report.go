@@ -19,10 +19,10 @@ type Row struct {
 	// Value is what the target is for: a ratio, or a quantity when Unit is set. Low and High are its spread over the rounds.
 	Value, Low, High float64
 	Unit             string
-	// AtLeast or AtMost is the target.
+	// AtLeast or AtMost is the target. With neither the row explains others.
 	AtLeast, AtMost float64
-	// Note is a number of Notes: what differs in semantics, or why a target is missed.
-	Note int
+	// Note is a number of Notes: what differs in semantics. WhyNote is one for a target that is missed: the measurement that explains it.
+	Note, WhyNote int
 }
 
 // Met is whether the target is.
@@ -30,17 +30,25 @@ func (r Row) Met() bool { return r.within(1) }
 
 // within loosens the target by a factor below 1.
 func (r Row) within(slack float64) bool {
-	if r.AtLeast != 0 {
+	switch {
+	case r.AtLeast != 0:
 		return r.Value >= r.AtLeast*slack
+	case r.AtMost != 0:
+		return r.Value <= r.AtMost/slack
+	default:
+		return true
 	}
-	return r.Value <= r.AtMost/slack
 }
 
 func (r Row) target() string {
-	if r.AtLeast != 0 {
+	switch {
+	case r.AtLeast != 0:
 		return "≥ " + r.quantity(r.AtLeast)
+	case r.AtMost != 0:
+		return "≤ " + r.quantity(r.AtMost)
+	default:
+		return ""
 	}
-	return "≤ " + r.quantity(r.AtMost)
 }
 
 func (r Row) quantity(v float64) string {
@@ -51,17 +59,22 @@ func (r Row) quantity(v float64) string {
 }
 
 func (r Row) verdict() string {
-	if r.Met() {
+	switch {
+	case r.target() == "":
+		return ""
+	case r.Met():
 		return "met"
+	default:
+		return "missed" + mark(r.WhyNote)
 	}
-	return "missed"
 }
 
-func (r Row) note() string {
-	if r.Note == 0 {
+// mark refers to a note; 0 is none.
+func mark(note int) string {
+	if note == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%d)", r.Note)
+	return fmt.Sprintf(" (%d)", note)
 }
 
 // spread is empty when there was one round.
@@ -101,7 +114,7 @@ func Table(w io.Writer, rows []Row) error {
 	_, _ = fmt.Fprintln(t, "\tWORK\tAGAINST\tOURS\tTHEIRS\tMEASURED\tSPREAD\tTARGET\t")
 	for _, r := range rows {
 		_, _ = fmt.Fprintf(t, "%s\t%s\t%s%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			r.ID, r.Work, r.Against, r.note(), r.Ours, r.Theirs, r.quantity(r.Value), r.spread(), r.target(), r.verdict())
+			r.ID, r.Work, r.Against, mark(r.Note), r.Ours, r.Theirs, r.quantity(r.Value), r.spread(), r.target(), r.verdict())
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("error writing the table: %w", err)
@@ -109,15 +122,18 @@ func Table(w io.Writer, rows []Row) error {
 	return nil
 }
 
-// Regressions are the rows that are worse than their target by more than a factor: slack 0.6 forgives 40 %.
-func Regressions(rows []Row, slack float64) []string {
-	var out []string
+// Check fails when a row is worse than its target by more than a factor: slack 0.6 forgives 40 %.
+func Check(rows []Row, slack float64) error {
+	var worse []string
 	for _, r := range rows {
 		if !r.within(slack) {
-			out = append(out, fmt.Sprintf("%s %s against %s: %s, target %s", r.ID, r.Work, r.Against, r.quantity(r.Value), r.target()))
+			worse = append(worse, fmt.Sprintf("%s %s against %s: %s, target %s", r.ID, r.Work, r.Against, r.quantity(r.Value), r.target()))
 		}
 	}
-	return out
+	if len(worse) > 0 {
+		return fmt.Errorf("worse than the target by more than a factor of %s:\n  %s", short(slack), strings.Join(worse, "\n  "))
+	}
+	return nil
 }
 
 // Document is docs/benchmarks.md.
@@ -140,7 +156,7 @@ func (d Document) Markdown() string {
 	b.WriteString("| | work | against | ours | theirs | measured | spread | target | |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, r := range d.Rows {
 		fmt.Fprintf(&b, "| %s | %s | %s%s | %s | %s | %s | %s | %s | %s |\n",
-			r.ID, r.Work, r.Against, r.note(), r.Ours, r.Theirs, r.quantity(r.Value), r.spread(), r.target(), r.verdict())
+			r.ID, r.Work, r.Against, mark(r.Note), r.Ours, r.Theirs, r.quantity(r.Value), r.spread(), r.target(), r.verdict())
 	}
 	b.WriteString("\n")
 	for i, note := range d.Notes {

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluicehq/sluice/bench/measure"
+	"github.com/sluicehq/sluice/bench/report"
+)
+
+// bareCommands is the contender that shows what no script of Sluice's can go below: the same commands on Redis, from Sluice's own client, and nothing
+// beside them, neither a decision in Lua nor a line of Go.
+const bareCommands = "bare commands"
+
+// bareScript does some commands, with arguments as Lua writes them, and returns an integer.
+func bareScript(commands ...string) *redis.Script {
+	var b strings.Builder
+	for _, c := range commands {
+		fmt.Fprintf(&b, "redis.call(%s) ", c)
+	}
+	return redis.NewScript(b.String() + "return 1")
+}
+
+// versus is a target against one contender.
+type versus struct {
+	name   string
+	target float64
+	note   int
+}
+
+// ratios adds a row for each target, and one for the bare commands, by which a miss is explained.
+func (s *suite) ratios(id, work string, samples measure.Samples, against ...versus) {
+	share, low, high := samples.Ratio("sluice", bareCommands)
+	for _, a := range against {
+		ceiling, _, _ := samples.Ratio(bareCommands, a.name)
+		s.ratio(id, work, samples, a.name, a.target, a.note, fmt.Sprintf(
+			"%s against %s: the same commands without any decision, from the same client, reach only %.2f× of it; Sluice reaches %.2f× of those.",
+			work, a.name, ceiling, share))
+	}
+	s.add(report.Row{
+		ID: id, Work: work, Against: bareCommands, Ours: report.Rate(samples.Median("sluice")), Theirs: report.Rate(samples.Median(bareCommands)),
+		Value: share, Low: low, High: high,
+		Note: s.note("The commands that Sluice's scripts do for this, and nothing beside them, from Sluice's own client. It has no target: it shows what the commands alone cost."),
+	}, "")
+}
