@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,4 +74,33 @@ func TestEveryLinkOfTheDocumentsLeadsSomewhere(t *testing.T) {
 			require.NoError(t, err, "%s links to %s", file, m[1])
 		}
 	}
+}
+
+// The tables of faults name the test that shows each.
+func TestEveryTestThatTheDocumentsNameExists(t *testing.T) {
+	t.Parallel()
+	exists := make(map[string]bool)
+	declaration := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
+	require.NoError(t, filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path) //nolint:gosec // a file of the repository
+		for _, m := range declaration.FindAllStringSubmatch(string(text), -1) {
+			exists[m[1]] = true
+		}
+		return err
+	}))
+	files, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	named := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file) //nolint:gosec // a file of the repository
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w+)`").FindAllStringSubmatch(string(text), -1) {
+			require.True(t, exists[m[1]], "%s names %s", file, m[1])
+			named++
+		}
+	}
+	require.Greater(t, named, 20)
 }

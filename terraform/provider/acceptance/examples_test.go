@@ -3,6 +3,7 @@ package acceptance
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -39,4 +40,30 @@ func TestTheExamplesOfTheDocumentationAreValid(t *testing.T) {
 		checked++
 	}
 	require.Equal(t, 7, checked, "the provider, a resource, three data sources, two functions")
+}
+
+func TestThePagesOfTheProviderShowValidConfigurations(t *testing.T) {
+	t.Parallel()
+	block := regexp.MustCompile("(?s)```hcl\n(.*?)```")
+	checked := 0
+	for _, page := range []string{"terraform-provider.md", "policies.md"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", page)) //nolint:gosec // a file of the repository
+		require.NoError(t, err)
+		for _, m := range block.FindAllStringSubmatch(string(text), -1) {
+			configuration := m[1]
+			if !strings.HasPrefix(configuration, "terraform {") {
+				configuration = requires + configuration
+			}
+			if strings.Contains(configuration, "import {") {
+				configuration += simple("login", 5, "")
+				configuration = strings.ReplaceAll(configuration, `"p" {`, `"login" {`)
+			}
+			w := workspace(t)
+			require.NoError(t, w.Write(configuration))
+			_, err := w.Run(t.Context(), "validate", "-no-color")
+			require.NoError(t, err, "%s: %s", page, m[1])
+			checked++
+		}
+	}
+	require.Equal(t, 3, checked)
 }

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"context"
 	"net/http"
 	"regexp"
 	"testing"
@@ -13,18 +14,22 @@ import (
 
 // A provider that wrote its state only after further calls had succeeded left objects behind that it did not know.
 func TestAPolicyWhoseCreationWasNotAnsweredIsInTheState(t *testing.T) {
-	n := name("lost")
+	n, first := name("lost"), int64(0)
 	f := newFront(t)
 	t.Parallel()
 	runAs(
 		t, environment("SLUICE_ENDPOINT", f.url),
 		resource.TestStep{
-			PreConfig: func() { f.lose(http.MethodPut) }, Config: simple(n, 5, ""),
-			Check: stored(t, n, func(p client.Policy) { require.Equal(t, int64(1), p.Version) }),
+			PreConfig: func() {
+				put(t, elsewhere(n, 77)) // what was there and is gone: its versions are gone on with
+				require.NoError(t, connect(t).DeletePolicy(context.Background(), n))
+				f.lose(http.MethodPut)
+			},
+			Config: simple(n, 5, ""), Check: stored(t, n, func(p client.Policy) { first = p.Version }),
 		},
 		resource.TestStep{
 			PreConfig: func() { f.lose(http.MethodPut) }, Config: simple(n, 6, ""),
-			Check: stored(t, n, func(p client.Policy) { require.Equal(t, int64(2), p.Version) }),
+			Check: stored(t, n, func(p client.Policy) { require.Equal(t, first+1, p.Version) }),
 		},
 		resource.TestStep{Config: simple(n, 6, ""), ConfigPlanChecks: noChange()},
 		resource.TestStep{PreConfig: func() { f.lose(http.MethodDelete) }, Config: simple(n, 6, ""), Destroy: true},
@@ -59,6 +64,21 @@ func TestACreationUsesItsOwnAnswerAndReadsNothing(t *testing.T) {
 	require.NoError(t, err, "nothing is left to do")
 	require.Contains(t, out, "No changes")
 	destroy(t, w)
+}
+
+func TestAnAnswerThatIsLostAndCannotBeLookedUpIsSaidToBeUnknown(t *testing.T) {
+	n := name("limbo")
+	f := newFront(t)
+	t.Parallel()
+	runAs(
+		t, environment("SLUICE_ENDPOINT", f.url, "SLUICE_RETRIES", "0"),
+		resource.TestStep{
+			PreConfig: func() { f.lose(http.MethodPut); f.refuse(http.MethodGet, http.StatusBadGateway) }, Config: simple(n, 5, ""),
+			ExpectError: regexp.MustCompile(`It is not known whether the policy was stored`),
+		},
+		resource.TestStep{PreConfig: func() { f.refuse(http.MethodGet, 0) }, Config: simple(n, 5, ""), ExpectError: regexp.MustCompile(`The policy exists already`)},
+		resource.TestStep{Config: simple(n, 5, "overwrite = true")},
+	)
 }
 
 func TestAStoreThatIsAwayLeavesTheStateAsItWas(t *testing.T) {

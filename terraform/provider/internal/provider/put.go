@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -12,9 +13,12 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
+// skew is how far this machine's clock and the service's may be apart when a creation is looked up.
+const skew = time.Minute
+
 // change says what a policy may be stored over.
 type change struct {
-	// after is the version that it follows; 0 is none.
+	// after is the version that it follows; 0 is that of a creation, which may follow a deleted one.
 	after int64
 	when  []client.Condition
 	// refused says why when does not hold.
@@ -28,34 +32,45 @@ func (r *policyResource) put(ctx context.Context, m *resourceModel, c change, di
 	if diags.HasError() || !connected(r.client, diags) {
 		return false
 	}
+	started, summary := time.Now(), "The policy was not stored"
 	stored, err := r.client.PutPolicy(ctx, p, c.when...)
-	if err != nil && r.done(ctx, p, c, err, &stored) {
-		err = nil
+	if err != nil && unanswered(err) {
+		now, missed := r.client.GetPolicy(ctx, p.Name)
+		switch {
+		case missed == nil && c.made(now, p, started):
+			stored, err = now, nil
+		case missed != nil && !errors.Is(missed, client.ErrPolicyNotFound):
+			summary = "It is not known whether the policy was stored"
+		}
 	}
 	switch {
 	case errors.Is(err, client.ErrPreconditionFailed):
 		diags.AddError(c.refused(p.Name))
 		return false
 	case err != nil:
-		fail(diags, "The policy was not stored", err)
+		fail(diags, summary, err)
 		return false
 	}
 	diags.Append(m.store(ctx, stored)...)
 	return !diags.HasError()
 }
 
-// done reports whether a call whose answer was lost was carried out, and what is stored then. Else the policy would be stored and not in the state, and the
-// next apply would find a stranger's.
-func (r *policyResource) done(ctx context.Context, p policy.Policy, c change, err error, stored *client.Policy) bool {
-	if e, known := errors.AsType[*client.Error](err); !known || (e.Status != 0 && e.Status < 500) {
+// unanswered reports whether a call may have been carried out in spite of its error. What it may have stored is then looked up: else it would be there and not
+// in the state, and the next apply would take it for a stranger's.
+func unanswered(err error) bool {
+	e, known := errors.AsType[*client.Error](err)
+	return known && (e.Status == 0 || e.Status >= 500)
+}
+
+// made reports whether what is stored now is what this change has stored since it started.
+func (c change) made(now client.Policy, p policy.Policy, started time.Time) bool {
+	if !reflect.DeepEqual(now.Policy, p) {
 		return false
 	}
-	now, err := r.client.GetPolicy(ctx, p.Name)
-	if err != nil || now.Version != c.after+1 || !reflect.DeepEqual(now.Policy, p) {
-		return false
+	if c.after == 0 {
+		return now.UpdatedAt.After(started.Add(-skew))
 	}
-	*stored = now
-	return true
+	return now.Version == c.after+1
 }
 
 func existsAlready(name string) (summary, detail string) {

@@ -58,7 +58,7 @@ func policySchema() schema.Schema {
 }
 
 const (
-	versionText = "Starts at 1, and rises by one with every change."
+	versionText = "Rises by one with every change, also over a deletion."
 	etagText    = "Identifies this version: an HTTP entity tag, with its quotes."
 	updatedText = "When it was last changed: an RFC 3339 instant."
 )
