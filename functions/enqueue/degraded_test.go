@@ -61,9 +61,13 @@ func TestAnEnqueueIsAnsweredInTimeWhileRedisIsAway(t *testing.T) {
 	many := func(t testing.TB, f *fixture) reply {
 		return f.want(t, http.StatusOK, http.MethodPost, jobs+"/batch", batch(50))
 	}
+	mixed := func(t testing.TB, f *fixture) reply {
+		return f.want(t, http.StatusOK, http.MethodPost, jobs+"/batch", object{"jobs": []object{{"payload": 1}, {"payload": 2, "durability": "dynamodb"}}})
+	}
 	for name, lose := range outages() {
 		t.Run("a job, redis "+name, func(t *testing.T) { inTime(t, warm, lose, one) })
 		t.Run("a batch, redis "+name, func(t *testing.T) { inTime(t, warm, lose, many) })
+		t.Run("a batch of plain and durable jobs, redis "+name, func(t *testing.T) { inTime(t, warm, lose, mixed) })
 		t.Run("a function that starts, redis "+name, func(t *testing.T) { inTime(t, cold, lose, one) })
 	}
 }

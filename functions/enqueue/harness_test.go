@@ -34,6 +34,7 @@ type fixture struct {
 	*api
 
 	redis *redistest.Redis
+	conn  *redisconn.Conn // the function's own
 	aws   *awstest.AWS
 	http  http.Handler
 	log   *bytes.Buffer
@@ -56,6 +57,7 @@ func wire(t testing.TB, r *redistest.Redis, timeout time.Duration) *fixture {
 	conn, err := redisconn.Open(redisconn.Config{URLs: redisconn.SplitList(r.URL), Cluster: r.Cluster, CallTimeout: timeout})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
+	f.conn = conn
 	queues, err := delayqueue.New(conn, delayqueue.Config{})
 	require.NoError(t, err)
 	f.api = &api{

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"github.com/sluicehq/sluice/shared/delayqueue"
@@ -14,18 +16,17 @@ const forgetConcurrency = 16
 
 // take takes jobs in. Durable ones are written to the outbox first; what Redis does not take because it is away goes to the outbox. A job that neither takes
 // has an error, and was not taken in, or may be asked for again under the same id.
+//
+// Durable and plain jobs are taken in at once, so that a batch of both waits for a Redis that hangs no longer than one of either.
 func (a *api) take(ctx context.Context, queue string, jobs []delayqueue.Job) (results []delayqueue.Enqueued, errs []error, degraded bool) {
 	results, errs = make([]delayqueue.Enqueued, len(jobs)), make([]error, len(jobs))
-	var durable, plain []int
-	for i := range jobs {
-		if jobs[i].Durable {
-			durable = append(durable, i)
-		} else {
-			plain = append(plain, i)
-		}
-	}
-	degraded = a.takeDurable(ctx, queue, jobs, durable, results, errs)
-	degraded = a.takePlain(ctx, queue, jobs, plain, results, errs) || degraded
+	durable, plain, after := divide(jobs)
+	var fromPlain, fromDurable bool
+	both(
+		func() { fromPlain = a.takePlain(ctx, queue, jobs, plain, results, errs) },
+		func() { fromDurable = a.takeDurable(ctx, queue, jobs, durable, results, errs) },
+	)
+	degraded = a.takePlain(ctx, queue, jobs, after, results, errs) || fromPlain || fromDurable
 	taken := 0
 	for i := range jobs {
 		if errs[i] == nil && !results[i].Duplicate {
@@ -40,7 +41,51 @@ func (a *api) take(ctx context.Context, queue string, jobs []delayqueue.Job) (re
 	return results, errs, degraded
 }
 
+// both runs two functions at once, and ends when both have. A panic of the first becomes one of the caller's, with the stack of where it was.
+func both(first, second func()) {
+	ended := make(chan any, 1)
+	go func() {
+		defer func() {
+			p := recover()
+			if p != nil {
+				p = fmt.Sprintf("%v\n%s", p, debug.Stack())
+			}
+			ended <- p
+		}()
+		first()
+	}()
+	defer func() {
+		if p := <-ended; p != nil {
+			panic(p)
+		}
+	}()
+	second()
+}
+
+// divide sorts jobs by how they are taken in. Plain ones whose id a durable one of the same batch has come after it: the id is the durable one's.
+func divide(jobs []delayqueue.Job) (durable, plain, after []int) {
+	ids := make(map[string]bool)
+	for i := range jobs {
+		if jobs[i].Durable {
+			durable, ids[jobs[i].ID] = append(durable, i), true
+		}
+	}
+	for i := range jobs {
+		switch {
+		case jobs[i].Durable:
+		case ids[jobs[i].ID]:
+			after = append(after, i)
+		default:
+			plain = append(plain, i)
+		}
+	}
+	return durable, plain, after
+}
+
 func (a *api) takePlain(ctx context.Context, queue string, jobs []delayqueue.Job, members []int, results []delayqueue.Enqueued, errs []error) bool {
+	if len(members) == 0 {
+		return false
+	}
 	found, failed := a.queues.Enqueue(ctx, queue, pick(jobs, members))
 	var away []int
 	for k, i := range members {
