@@ -94,16 +94,16 @@ localstack-down: ## Stop it and forget what was in it
 	@tools/localstack.sh down
 
 .PHONY: module-lint
-module-lint: $(BIN)/tflint $(BIN)/trivy ## Lint the Terraform module with tflint and trivy
+module-lint: $(BIN)/tflint $(BIN)/trivy-terraform ## Lint the Terraform module with tflint and trivy
 	@tools/lint-module.sh
 
 $(BIN)/tflint: tools/tflint/go.mod
 	@echo "building tflint (once, about three minutes)…"
 	@cd tools/tflint && go build -trimpath -ldflags '-s -w' -o $@ github.com/terraform-linters/tflint && touch $@
 
-$(BIN)/trivy: tools/trivy/go.mod
-	@echo "building trivy (once, about six minutes)…"
-	@cd tools/trivy && GOEXPERIMENT=jsonv2 go build -trimpath -ldflags '-s -w' -o $@ github.com/aquasecurity/trivy/cmd/trivy && touch $@
+$(BIN)/trivy-terraform: tools/trivy/go.mod tools/trivy/main.go
+	@echo "building the checks of trivy (once, about three minutes)…"
+	@cd tools/trivy && GOEXPERIMENT=jsonv2 go build -trimpath -ldflags '-s -w' -o $@ . && touch $@
 
 $(BIN)/tfplugindocs: tools/tfplugindocs/go.mod
 	@echo "building tfplugindocs (once)…"
@@ -114,10 +114,6 @@ provider-docs: terraform-tool $(BIN)/tfplugindocs ## Write terraform/provider/do
 	@tools/provider-docs.sh
 provider-docs-check: terraform-tool $(BIN)/tfplugindocs ## Fail when terraform/provider/docs is not what would be written
 	@tools/provider-docs.sh --check
-
-.PHONY: tflint trivy
-tflint: $(BIN)/tflint
-trivy: $(BIN)/trivy
 
 .PHONY: tofu
 tofu: $(BIN)/tofu ## Build OpenTofu once, for machines that have neither it nor Terraform
