@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -65,6 +66,19 @@ func (a *api) choose(kind lock.Kind, consistency string) (backend, error) {
 	}
 }
 
+// join makes one answer of two refusals, so that every bad field is named. A refusal of another kind comes first.
+func join(err, more error) error {
+	var invalid *fault.Error
+	switch {
+	case err == nil:
+		return more
+	case more == nil || !errors.As(err, &invalid) || invalid.Code != fault.InvalidRequest:
+		return err
+	default:
+		return fault.Fields(invalid.Fields).Join(more)
+	}
+}
+
 type acquireBody struct {
 	TTL         *int64          `json:"ttl_ms"`
 	Wait        int64           `json:"wait_ms"`
@@ -88,11 +102,8 @@ type semaphoreBody struct {
 func (a *api) acquire(kind lock.Kind) httpapi.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		q, consistency, err := acquireRequest(kind, r)
-		if err != nil {
-			return err
-		}
-		b, err := a.choose(kind, consistency)
-		if err != nil {
+		b, bad := a.choose(kind, consistency)
+		if err = join(err, bad); err != nil {
 			return err
 		}
 		started := time.Now()
@@ -173,11 +184,8 @@ func (a *api) renew(kind lock.Kind) httpapi.HandlerFunc {
 		name := r.PathValue("name")
 		var f fault.Fields
 		ttl := ttlOf(&f, body.TTL)
-		if err := f.Join(lock.CheckHeld(name, body.Token, ttl)); err != nil {
-			return err
-		}
-		b, err := a.choose(kind, body.Consistency)
-		if err != nil {
+		b, bad := a.choose(kind, body.Consistency)
+		if err := join(f.Join(lock.CheckHeld(name, body.Token, ttl)), bad); err != nil {
 			return err
 		}
 		lease, err := b.Renew(r.Context(), kind, name, body.Token, ttl)
@@ -200,11 +208,8 @@ func (a *api) release(kind lock.Kind) httpapi.HandlerFunc {
 			return err
 		}
 		name := r.PathValue("name")
-		if err := lock.CheckHeld(name, body.Token, 0); err != nil {
-			return err
-		}
-		b, err := a.choose(kind, body.Consistency)
-		if err != nil {
+		b, bad := a.choose(kind, body.Consistency)
+		if err := join(lock.CheckHeld(name, body.Token, 0), bad); err != nil {
 			return err
 		}
 		held, err := b.Release(r.Context(), kind, name, body.Token)

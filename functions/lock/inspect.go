@@ -13,15 +13,11 @@ import (
 // named reads the name and the consistency of a call without a body.
 func (a *api) named(kind lock.Kind, r *http.Request) (string, backend, error) {
 	query, err := httpapi.Query(r, "consistency")
-	if err != nil {
-		return "", nil, err
-	}
 	name := r.PathValue("name")
-	if !fault.ValidName(name) {
-		return "", nil, fault.Invalid("name", fault.NameMessage)
-	}
-	b, err := a.choose(kind, query.Get("consistency"))
-	return name, b, err
+	var f fault.Fields
+	f.CheckName("name", name)
+	b, bad := a.choose(kind, query.Get("consistency"))
+	return name, b, join(f.Join(err), bad)
 }
 
 func (a *api) inspect(kind lock.Kind) httpapi.HandlerFunc {
