@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluicehq/sluice/localstack/redistest"
+	"github.com/sluicehq/sluice/shared/lock"
+)
+
+// answerLimit is how long a lock's call may take while its store is away.
+const answerLimit = 500 * time.Millisecond
+
+// mainTimeout is the default of redisconn, which main has.
+const mainTimeout = 0
+
+// call is one request of a lock's or semaphore's.
+type call struct {
+	method, target string
+	body           any
+	reads          bool
+}
+
+// calls are one of every route, under a consistency, by a token that holds what it names: what holds nothing is refused without a write, also by a store
+// that takes no writes. Those that read come first, before the circuit breaker has opened.
+func calls(consistency string) []call {
+	var reads, writes []call
+	for _, target := range []string{report, pool} {
+		if target == pool && consistency != "redis" {
+			continue
+		}
+		reads = append(reads, call{"GET", target + "?consistency=" + consistency, nil, true})
+		writes = append(writes, call{"DELETE", target + "?consistency=" + consistency, nil, false})
+		for _, c := range []string{"/acquire", "/renew", "/release"} {
+			writes = append(writes, call{"POST", target + c, with(with(routes()[target+c], "token", goodKey), "consistency", consistency), false})
+		}
+	}
+	writes = append(writes, call{"POST", "/v1/locks/other/acquire", object{"wait_ms": 20_000, "consistency": consistency}, false})
+	return append(reads, writes...)
+}
+
+// requireUnavailable demands a 503 that says when to ask again, and nothing that is not the caller's.
+func requireUnavailable(t testing.TB, a reply) {
+	t.Helper()
+	require.Equal(t, 503, a.status, a.text)
+	require.Equal(t, "store_unavailable", a.body["code"])
+	require.Equal(t, "1", a.header.Get("Retry-After"))
+	require.EqualValues(t, 1000, a.body["retry_after_ms"])
+	text := strings.ToLower(strings.ReplaceAll(a.text, a.header.Get("X-Request-Id"), ""))
+	for _, secret := range []string{"127.0.0.1", "dial", "refused", "timeout", "redis:", "readonly", "oom", "breaker", "node 1", "operation error", "goroutine"} {
+		require.NotContains(t, text, secret, "nothing internal reaches a caller")
+	}
+}
+
+// inTime makes each call, and demands that all are answered in time. A loaded machine may need another outage; a wait for the store would be as long
+// each time.
+func inTime(t *testing.T, outage func(*testing.T) *fixture, calls []call, check func(*testing.T, call, reply)) {
+	t.Helper()
+	late := map[string]time.Duration{}
+	for range 3 {
+		clear(late)
+		f := outage(t)
+		for _, c := range calls {
+			r := request(t.Context(), t, c.method, c.target, c.body)
+			began := time.Now()
+			a := f.serve(t, r)
+			if took := time.Since(began); took >= answerLimit {
+				late[c.method+" "+c.target] = took
+			}
+			check(t, c, a)
+		}
+		if len(late) == 0 {
+			return
+		}
+	}
+	require.Empty(t, late)
+}
+
+func TestWithoutRedisEveryCallIsA503InTime(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lose  func(*testing.T, *redistest.Redis)
+		reads bool // it can still be read
+	}{
+		"is gone": {func(t *testing.T, r *redistest.Redis) { require.NoError(t, r.Server.Kill()) }, false},
+		"hangs":   {func(t *testing.T, r *redistest.Redis) { require.NoError(t, r.Server.Pause()) }, false},
+		"is full": {func(t *testing.T, r *redistest.Redis) {
+			require.NoError(t, r.Client.ConfigSet(t.Context(), "maxmemory", "1").Err())
+		}, true},
+		"is a replica of nobody": {func(t *testing.T, r *redistest.Redis) {
+			require.NoError(t, r.Client.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
+		}, true},
+	} {
+		t.Run("redis "+name, func(t *testing.T) {
+			outage := func(t *testing.T) *fixture {
+				f := wire(t, redistest.Single(t), mainTimeout)
+				for _, route := range []string{report, pool} { // it is warm
+					body := with(with(routes()[route+"/acquire"], "token", goodKey), "ttl_ms", 60_000)
+					require.Eventually(t, func() bool { return f.send(t, "POST", route+"/acquire", body).status == 200 }, patience, time.Millisecond)
+				}
+				tc.lose(t, f.redis)
+				return f
+			}
+			inTime(t, outage, calls("redis"), func(t *testing.T, c call, a reply) {
+				t.Helper()
+				switch {
+				case c.reads && tc.reads:
+					require.Equal(t, 200, a.status, a.text)
+				case name == "is full" && strings.HasPrefix(c.target, pool):
+					// Redis lets a script that has deleted something write, so a semaphore's call may succeed. What it answers is true then.
+					require.NotEqual(t, 500, a.status, a.text)
+				default:
+					requireUnavailable(t, a)
+				}
+			})
+		})
+	}
+}
+
+func TestWithoutDynamoDBEveryStrongCallIsA503InTimeAndTheOthersGoOn(t *testing.T) {
+	outage := func(t *testing.T) *fixture {
+		f := start(t)
+		f.loseDynamoDB(t)
+		return f
+	}
+	inTime(t, outage, calls("strong"), func(t *testing.T, _ call, a reply) { t.Helper(); requireUnavailable(t, a) })
+	outage(t).want(t, 200, "POST", report+"/acquire", nil)
+}
+
+func TestAQuorumGoesOnWithoutOneNodeAndIsA503InTimeWithoutTwo(t *testing.T) {
+	f, nodes := startAll(t, patience)
+	lease := f.want(t, 200, "POST", report+"/acquire", object{"consistency": "quorum", "ttl_ms": 60_000})
+	require.NoError(t, nodes[0].Server.Kill())
+	held := object{"token": lease.body["token"], "consistency": "quorum"}
+	require.Equal(t, lease.body["fence"], f.want(t, 200, "POST", report+"/renew", with(held, "ttl_ms", 60_000)).body["fence"])
+	f.refused(t, 409, "lock_held", "POST", report+"/acquire", object{"consistency": "quorum"})
+	f.want(t, 200, "POST", report+"/release", held)
+
+	inTime(t, func(t *testing.T) *fixture {
+		f, nodes := startAll(t, lock.NodeTimeout)
+		require.NoError(t, nodes[0].Server.Kill())
+		require.NoError(t, nodes[1].Server.Pause())
+		return f
+	}, calls("quorum"), func(t *testing.T, _ call, a reply) { t.Helper(); requireUnavailable(t, a) })
+}
+
+func TestOnceRedisIsBackTheSameTokenGoesOn(t *testing.T) {
+	f := wire(t, redistest.Single(t), mainTimeout)
+	require.NoError(t, f.redis.Server.Pause())
+	body := object{"token": goodKey, "ttl_ms": 60_000}
+	require.Eventually(t, func() bool { return f.send(t, "POST", report+"/acquire", body).status == 503 }, patience, time.Millisecond)
+	require.NoError(t, f.redis.Server.Resume())
+	require.Eventually(t, func() bool { return f.send(t, "POST", report+"/acquire", body).status == 200 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return f.send(t, "POST", report+"/release", object{"token": goodKey}).status == 200 }, patience, 10*time.Millisecond)
+	require.Equal(t, false, f.want(t, 200, "GET", report, nil).body["held"])
+}
+
+func TestARequestWhoseTimeIsOverIsA504(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.want(t, 200, "GET", report, nil)
+	require.NoError(t, f.redis.Server.Pause())
+	for route, body := range routes() {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		a := f.serve(t, request(ctx, t, "POST", route, body))
+		cancel()
+		require.Equal(t, 504, a.status, a.text)
+		require.Equal(t, "deadline_exceeded", a.body["code"])
+		require.NotContains(t, a.text, "context")
+	}
+}
