@@ -109,6 +109,9 @@ func TestWithoutRedisEveryCallIsA503InTime(t *testing.T) {
 				switch {
 				case c.reads && tc.reads:
 					require.Equal(t, 200, a.status, a.text)
+				case name == "is full" && !strings.HasSuffix(c.target, "/acquire"):
+					// What is held can be kept and given back. By which call it is gone first is chance.
+					require.Contains(t, []int{200, 204, 409}, a.status, a.text)
 				case name == "is full" && strings.HasPrefix(c.target, pool):
 					// Redis lets a script that has deleted something write, so a semaphore's call may succeed. What it answers is true then.
 					require.NotEqual(t, 500, a.status, a.text)

@@ -33,9 +33,6 @@ func TestWhenRedisCannotServeEveryCallFailsWithin500Milliseconds(t *testing.T) {
 		"it is read-only": func(t *testing.T, r *redistest.Redis) {
 			require.NoError(t, r.Client.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
 		},
-		"its memory is full": func(t *testing.T, r *redistest.Redis) {
-			require.NoError(t, r.Client.ConfigSet(t.Context(), "maxmemory", "1").Err())
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,4 +62,40 @@ func TestWhenRedisCannotServeEveryCallFailsWithin500Milliseconds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A full Redis must not keep what is to be given back, nor take from a holder what it has: only what needs room is refused.
+func TestOnAFullRedisALockIsRenewedReleasedAndForcedButNotGranted(t *testing.T) {
+	t.Parallel()
+	r := redistest.Single(t)
+	l := lock.NewRedis(conn(t, r.URL))
+	t.Cleanup(func() { _ = l.Close() })
+	grant := func(kind lock.Kind, name string, capacity int64) string {
+		lease, err := l.Acquire(t.Context(), locktest.Request(t, lock.Request{Kind: kind, Name: name, TTL: time.Minute, Capacity: capacity}))
+		require.NoError(t, err)
+		return lease.Token
+	}
+	// Both ways in which a release keeps the state: for a shorter, and for a longer time than the lease had left.
+	short, err := l.Acquire(t.Context(), locktest.Request(t, lock.Request{Name: "short", TTL: time.Second}))
+	require.NoError(t, err)
+	held, forced, permit := grant(lock.Lock, "held", 0), grant(lock.Lock, "forced", 0), grant(lock.Semaphore, "pool", 3)
+	require.NoError(t, r.Client.ConfigSet(t.Context(), "maxmemory", "1").Err())
+
+	_, err = l.Acquire(t.Context(), locktest.Request(t, lock.Request{Name: "free"}))
+	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err), "a new lock takes memory")
+	renewed, err := l.Renew(t.Context(), lock.Lock, "held", held, time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, held, renewed.Token)
+	_, err = l.Renew(t.Context(), lock.Semaphore, "pool", permit, time.Hour)
+	require.NoError(t, err)
+	for name, token := range map[string]string{"held": held, "short": short.Token} {
+		_, err = l.Release(t.Context(), lock.Lock, name, token)
+		require.NoError(t, err, name)
+	}
+	_, err = l.Release(t.Context(), lock.Semaphore, "pool", permit)
+	require.NoError(t, err)
+	_, err = l.Force(t.Context(), lock.Lock, "forced")
+	require.NoError(t, err)
+	_, err = l.Renew(t.Context(), lock.Lock, "forced", forced, time.Minute)
+	require.Equal(t, fault.LockNotHeld, fault.CodeOf(err))
 }

@@ -19,6 +19,7 @@ elseif kind == 'S' then
   state = string.sub(state, 1, 60)
 end
 if lost == 0 then return 0 end
+redis.call('PEXPIRE', KEYS[1], ARGV[1]) -- after a first write a full Redis takes the next one, too
 redis.call('SET', KEYS[1], string.sub(state, 1, 1) .. 'D' .. string.sub(state, 3), 'PX', ARGV[1])
 if string.sub(state, 1, 1) == '1' then
   for _, id in ipairs(redis.call('ZRANGE', KEYS[4], 0, 9)) do

@@ -6,6 +6,16 @@
 -- Reply µs held, at least 1   0: give all keys
 --       -1 expired   -2 held by another   -3 released by force   -4 released already
 local token, call = ARGV[1], ARGV[3]
+
+-- Marks the lock as free. A full Redis refuses a first write that might take memory, but no later one; these bytes are there already.
+local function set_free()
+  local done = redis.pcall('SETRANGE', KEYS[1], 1, 'F')
+  if type(done) == 'table' then
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+    redis.call('SETRANGE', KEYS[1], 1, 'F')
+  end
+end
+
 local gave_up = call ~= nil
 if gave_up then
   redis.call('ZREM', KEYS[4], call)
@@ -17,7 +27,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local ends = string.sub(state, 3, 12) + string.sub(state, 13, 28)
 if not gave_up and now < ends and string.sub(state, 1, 2) == '0X' and string.sub(state, 61, 61 + #token) == token .. '\n' then
-  redis.call('SETRANGE', KEYS[1], '1', 'F')
+  set_free()
   if ends - now > ARGV[2] * 1000 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
   return math.max(1, now - string.sub(state, 45, 60))
 end
@@ -61,6 +71,6 @@ if kind == 'S' then
     return wake(math.max(1, now - acquired))
   end
 end
-redis.call('SETRANGE', KEYS[1], 1, 'F')
+set_free()
 if ends - now > ARGV[2] * 1000 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return wake(math.max(1, now - acquired))

@@ -20,10 +20,12 @@ else
   local lease, record = redis.call('ZSCORE', KEYS[2], token), redis.call('HGET', KEYS[3], token)
   if not lease or not record or tonumber(lease) <= now then return -1 end
   fence = string.sub(record, 1, 16)
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil(ttl / 1000) + ARGV[3])) -- see below
   redis.call('ZADD', KEYS[2], string.format('%.0f', now + ttl), token)
   longest, keys = tonumber(redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]), 3
 end
-redis.call('SETRANGE', KEYS[1], 2, string.format('%10.0f%016.0f', longest - now, now))
+-- A full Redis refuses a first write that might take memory, but no later one: so PEXPIRE comes first, and who holds a lock can keep it.
 local keep = string.format('%.0f', math.ceil((longest - now) / 1000) + ARGV[3])
 for i = 1, keys do redis.call('PEXPIRE', KEYS[i], keep) end
+redis.call('SETRANGE', KEYS[1], 2, string.format('%10.0f%016.0f', longest - now, now))
 return {tonumber(fence), now + ttl}
