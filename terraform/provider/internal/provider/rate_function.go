@@ -47,7 +47,7 @@ func (rateFunction) Run(ctx context.Context, request function.RunRequest, answer
 	}
 	rule, err := parseRate(text)
 	if err != nil {
-		answer.Error = function.NewArgumentFuncError(0, fmt.Sprintf("The rate %q %s.", text, err))
+		answer.Error = function.NewArgumentFuncError(0, fmt.Sprintf("The rate %q %s", text, err))
 		return
 	}
 	answer.Error = answer.Result.Set(ctx, ruleModel{

@@ -51,7 +51,7 @@ func (worstCaseFunction) Run(ctx context.Context, request function.RunRequest, a
 		rule, err = checked(rule)
 	}
 	if err != nil {
-		answer.Error = function.NewArgumentFuncError(0, fmt.Sprintf("The rule %s.", err))
+		answer.Error = function.NewArgumentFuncError(0, fmt.Sprintf("The rule %s", err))
 		return
 	}
 	answer.Error = answer.Result.Set(ctx, rule.WorstCase())
