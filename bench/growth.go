@@ -20,18 +20,10 @@ func growth(ctx context.Context, s *suite) error {
 		sizes, keys = sizes[:3], keys[:3]
 	}
 	curves := make(map[string][][2]float64)
-	db, err := openStore(ctx)
-	if err != nil {
+	if err := growJobs(ctx, s, sizes, curves); err != nil {
 		return err
 	}
-	defer db.close()
-	if err := growJobs(ctx, s, db, sizes, curves); err != nil {
-		return err
-	}
-	if err := db.flush(ctx); err != nil {
-		return err
-	}
-	if err := growKeys(ctx, s, db, keys, curves); err != nil {
+	if err := growKeys(ctx, s, keys, curves); err != nil {
 		return err
 	}
 	names := []string{"enqueue", "claim of 100", "limiter check"}
@@ -67,7 +59,12 @@ func timed(call func() error) (time.Duration, error) {
 	return time.Since(started), err
 }
 
-func growJobs(ctx context.Context, s *suite, db *store, sizes []int, curves map[string][][2]float64) error {
+func growJobs(ctx context.Context, s *suite, sizes []int, curves map[string][][2]float64) error {
+	db, err := openStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.close()
 	q, err := openQueues(db)
 	if err != nil {
 		return err
@@ -134,7 +131,12 @@ func claimHundred(ctx context.Context, q *delayqueue.Queues, due []delayqueue.Jo
 	return took, nil
 }
 
-func growKeys(ctx context.Context, s *suite, db *store, sizes []int, curves map[string][][2]float64) error {
+func growKeys(ctx context.Context, s *suite, sizes []int, curves map[string][][2]float64) error {
+	db, err := openStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.close()
 	l := ratelimit.New(ctx, ratelimit.NewRedis(db.conn))
 	rule := policy.Rule{Name: "day", Algorithm: policy.TokenBucket, Limit: plenty, WindowMS: 86_400_000, Burst: plenty}
 	check := func(n int) error {

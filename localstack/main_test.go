@@ -22,7 +22,8 @@ import (
 
 // These tests drive the local stack as a program of its own, as a user does.
 
-const patience = 60 * time.Second
+// patience is for the first start of a machine under load: it compiles the functions.
+const patience = 3 * time.Minute
 
 // program is the local stack, built once.
 var program string
@@ -141,13 +142,27 @@ func TestTheStackIsUpInUnderThreeSecondsOnceBuilt(t *testing.T) {
 	require.Less(t, best, 3*time.Second)
 }
 
+// pathWithout is a PATH with all of the programs but one. All: go builds otherwise, and all over again, where it sees no C compiler.
+func pathWithout(t *testing.T, missing string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, from := range filepath.SplitList(os.Getenv("PATH")) {
+		programs, _ := os.ReadDir(from) // a PATH may name what is not there
+		for _, p := range programs {
+			if p.Name() == missing {
+				continue
+			}
+			if err := os.Symlink(filepath.Join(from, p.Name()), filepath.Join(dir, p.Name())); err != nil && !os.IsExist(err) {
+				require.NoError(t, err)
+			}
+		}
+	}
+	return dir
+}
+
 func TestWithoutARedisServerTheStackRunsOnMiniredisAndSaysSo(t *testing.T) {
 	t.Parallel()
-	goOnly := t.TempDir()
-	goBinary, err := exec.LookPath("go")
-	require.NoError(t, err)
-	require.NoError(t, os.Symlink(goBinary, filepath.Join(goOnly, "go")))
-	s := up(t, append(os.Environ(), "PATH="+goOnly))
+	s := up(t, append(os.Environ(), "PATH="+pathWithout(t, "redis-server")))
 	require.NoError(t, s.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, s.Wait(), "%s", s.errOut)
 	require.Contains(t, s.out.String(), "embedded miniredis: there is no redis-server on the PATH")

@@ -10,7 +10,7 @@ dir=$(cd "$1" && pwd)
 version=$(sed -nE '1s/^\{"version":"([0-9.]+)".*/\1/p' "$here/schema.json")
 platform=$(go env GOOS)_$(go env GOARCH)
 
-(cd "$here" && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$dir/provider" .)
+(cd "$here" && go build -ldflags '-s -w' -o "$dir/provider" .)
 for host in registry.opentofu.org registry.terraform.io; do
   target=$dir/mirror/$host/hashicorp/aws/$version/$platform
   mkdir -p "$target"
