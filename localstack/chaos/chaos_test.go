@@ -25,7 +25,7 @@ func TestJobsSurviveADispatcherThatIsKilledAgainAndAgain(t *testing.T) {
 		<-time.After(time.Duration(float64(over) / float64(kills) * (0.5 + random.Float64()/2)))
 		l.kill()
 	}
-	l.settle(t, over+4*lease, time.Second)
+	l.settle(t, over+4*lease)
 }
 
 // SQS fails whole batches, single entries, throttles, and accepts without saying so.
@@ -35,7 +35,7 @@ func TestJobsSurviveAnSQSThatFailsInEveryWay(t *testing.T) {
 	l.push(t, 0, scale("SLUICE_CHAOS_JOBS", 2000)/2, 5*time.Second)
 	<-time.After(6 * time.Second)
 	proxy.Set(faultproxy.Faults{})
-	l.settle(t, 3*time.Minute, 2*time.Second)
+	l.settle(t, 3*time.Minute)
 	for fault, n := range proxy.Counts() {
 		require.Positive(t, n, fault)
 	}
@@ -51,7 +51,7 @@ func TestJobsSurviveARedisThatIsKilledAndRestarted(t *testing.T) {
 		l.push(t, 10_000+100*n, 50, time.Second) // taken in while Redis is away
 		require.NoError(t, system.StartRedis(context.Background()))
 	}
-	l.settle(t, 3*time.Minute, 3*time.Second)
+	l.settle(t, 3*time.Minute)
 }
 
 // Redis is away for a while under load: every enqueue is acknowledged, due jobs are sent from the outbox, and each comes once.
@@ -69,5 +69,5 @@ func TestEveryEnqueueIsTakenInWhileRedisIsAwayAndEachJobComesOnce(t *testing.T) 
 		<-time.After(200 * time.Millisecond)
 	}
 	require.NoError(t, system.StartRedis(context.Background()))
-	l.settle(t, 3*time.Minute, 3*time.Second)
+	l.settle(t, 3*time.Minute)
 }

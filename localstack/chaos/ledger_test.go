@@ -130,14 +130,19 @@ func (l *ledger) missing() int {
 	return n
 }
 
-// settle waits until every job came, and then a while longer, so that every duplicate comes too; then it checks.
-func (l *ledger) settle(t *testing.T, patience time.Duration, linger time.Duration) {
+// atRest tells whether nothing of the queue is left to be sent, neither in Redis nor in the outbox.
+func (l *ledger) atRest(ctx context.Context) bool {
+	s, err := api.Queue("orders").Stats(ctx)
+	return err == nil && s.Outbox != nil && s.Scheduled+s.Due+s.Dispatching+*s.Outbox == 0
+}
+
+// settle waits until every job came and nothing is left that could come again: an attempt whose answer was lost waits for its retry, and what a dispatcher
+// was killed with for the end of its lease. The messages that this left in SQS are read for a while longer; then it checks.
+func (l *ledger) settle(t *testing.T, patience time.Duration) {
 	t.Helper()
 	require.Eventually(t, func() bool { return l.missing() == 0 }, patience, 50*time.Millisecond, "%s: jobs are missing", l.prefix)
-	<-time.After(linger)
-	if n := len(l.kills); n > 0 { // what the last one to be killed had sent comes again when its lease has ended
-		<-time.After(time.Until(l.kills[n-1].Add(lease + 3*time.Second)))
-	}
+	require.Eventually(t, func() bool { return l.atRest(t.Context()) }, patience, 200*time.Millisecond, "%s: jobs are left in the queue", l.prefix)
+	<-time.After(2 * time.Second)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	early, duplicates, unexplained := 0, 0, 0
