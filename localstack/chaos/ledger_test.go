@@ -40,7 +40,8 @@ type delivery struct {
 func open(t *testing.T, prefix string) *ledger {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	l := &ledger{prefix: prefix, stop: stop, due: make(map[string]time.Time), came: make(map[string][]delivery)}
+	run := fmt.Sprintf("%s-%d", prefix, time.Now().UnixMilli()) // ids are remembered: a second run needs its own
+	l := &ledger{prefix: run, stop: stop, due: make(map[string]time.Time), came: make(map[string][]delivery)}
 	for range 2 {
 		l.wait.Go(func() { l.consume(ctx) })
 	}
