@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"slices"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -13,10 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"github.com/hibiken/asynq"
 
 	"github.com/sluicehq/sluice/bench/measure"
-	"github.com/sluicehq/sluice/bench/report"
 	"github.com/sluicehq/sluice/localstack/cloud"
 	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/delayqueue/sqssender"
@@ -73,12 +71,18 @@ func runDispatcher(ctx context.Context, q *delayqueue.Queues, client *sqs.Client
 	}
 }
 
-func createQueue(ctx context.Context, client *sqs.Client, name string) (string, error) {
+// createQueue makes a queue and what deletes it with its messages: the local SQS keeps them as long as the process lives, and looks after them too, which
+// would delay whoever is measured next.
+func createQueue(ctx context.Context, client *sqs.Client, name string) (url string, remove func(), err error) {
 	out, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(name)})
 	if err != nil {
-		return "", fmt.Errorf("error creating a queue: %w", err)
+		return "", nil, fmt.Errorf("error creating a queue: %w", err)
 	}
-	return aws.ToString(out.QueueUrl), nil
+	remove = func() {
+		_, _ = client.DeleteQueue(context.WithoutCancel(ctx), &sqs.DeleteQueueInput{QueueUrl: out.QueueUrl})
+		debug.FreeOSMemory()
+	}
+	return aws.ToString(out.QueueUrl), remove, nil
 }
 
 func dispatchThroughput(ctx context.Context, s *suite) error {
@@ -131,10 +135,11 @@ func throughDispatcher(ctx context.Context, db *store, client *sqs.Client, name 
 	if err != nil {
 		return 0, 0, err
 	}
-	url, err := createQueue(ctx, client, name)
+	url, remove, err := createQueue(ctx, client, name)
 	if err != nil {
 		return 0, 0, err
 	}
+	defer remove()
 	before, err := db.processor(ctx)
 	if err != nil {
 		return 0, 0, err
@@ -157,10 +162,11 @@ func throughDispatcher(ctx context.Context, db *store, client *sqs.Client, name 
 }
 
 func bareLoop(ctx context.Context, client *sqs.Client, name string, count int) (float64, error) {
-	url, err := createQueue(ctx, client, name)
+	url, remove, err := createQueue(ctx, client, name)
 	if err != nil {
 		return 0, err
 	}
+	defer remove()
 	var wait sync.WaitGroup
 	slots, errs := make(chan struct{}, batches), make(chan error, count/10+1)
 	started := time.Now()
@@ -198,125 +204,4 @@ func entries(first int) []types.SendMessageBatchRequestEntry {
 		}
 	}
 	return out
-}
-
-func lateness(ctx context.Context, s *suite) error {
-	ours, err := sluiceLateness(ctx, s)
-	if err != nil {
-		return err
-	}
-	theirs, err := asynqLateness(ctx, s)
-	if err != nil {
-		return err
-	}
-	for _, q := range []struct {
-		name     string
-		quantile float64
-		bound    float64
-	}{{"p50", 0.5, 5}, {"p99", 0.99, 25}} {
-		value := measure.Quantile(ours, q.quantile)
-		s.add(report.Row{
-			ID: "P10", Work: "lateness at 1000 jobs/s, " + q.name, Against: "asynq", Ours: ms(value), Theirs: ms(measure.Quantile(theirs, q.quantile)),
-			Value: value, Unit: "ms", AtMost: q.bound, Note: s.note("Due → accepted by SQS; a job that was early ends the run with an error. asynq with its default poll of 5 s: due → its handler begins."),
-		}, "")
-	}
-	earliest := slices.Min(ours)
-	if earliest < 0 {
-		return fmt.Errorf("a job was %.2f ms early", -earliest)
-	}
-	return s.draw("lateness.svg", "Lateness at 1000 jobs a second", func(path, title string) error {
-		return report.Distribution(path, title, []string{"sluice", "asynq"}, map[string][]float64{"sluice": ours, "asynq": theirs})
-	})
-}
-
-// evenly are due times one millisecond apart, from a moment on.
-func evenly(from time.Time, n int) time.Time { return from.Add(time.Duration(n) * time.Millisecond) }
-
-func sluiceLateness(ctx context.Context, s *suite) ([]float64, error) {
-	db, err := openStore(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer db.close()
-	local, err := cloud.Start("127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("error starting SQS: %w", err)
-	}
-	defer func() { _ = local.Close() }()
-	client := sqs.NewFromConfig(local.Config())
-	url, err := createQueue(ctx, client, "lateness")
-	if err != nil {
-		return nil, err
-	}
-	q, err := openQueues(db)
-	if err != nil {
-		return nil, err
-	}
-	count := s.size(15_000, 4_000)
-	first := time.Now().Add(3 * time.Second).Truncate(time.Millisecond)
-	for n := 0; n < count; n += 100 {
-		batch := jobs(n, 100, 0)
-		for i := range batch {
-			batch[i].RunAtMS = evenly(first, n+i).UnixMilli()
-		}
-		if err := push(ctx, q, batch); err != nil {
-			return nil, err
-		}
-	}
-	if time.Now().After(first) {
-		return nil, fmt.Errorf("this machine is too slow: the jobs were not enqueued before the first was due")
-	}
-	a, wait := runDispatcher(ctx, q, client, url, count)
-	if err := wait(); err != nil {
-		return nil, err
-	}
-	return a.late, nil
-}
-
-func asynqLateness(ctx context.Context, s *suite) ([]float64, error) {
-	db, err := openStore(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer db.close()
-	opt := asynq.RedisClientOpt{Addr: db.server.Addr()}
-	peer := asynq.NewClient(opt)
-	defer func() { _ = peer.Close() }()
-	count := s.size(15_000, 4_000)
-	first := time.Now().Add(3 * time.Second).Truncate(time.Millisecond)
-	var (
-		mu   sync.Mutex
-		late []float64
-		done = make(chan struct{})
-	)
-	server := asynq.NewServer(opt, asynq.Config{Concurrency: 10, LogLevel: asynq.FatalLevel})
-	handle := func(_ context.Context, t *asynq.Task) error {
-		n, err := strconv.Atoi(string(t.Payload()))
-		if err != nil {
-			return fmt.Errorf("error reading a task: %w", err)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if late = append(late, time.Since(evenly(first, n)).Seconds()*1000); len(late) == count {
-			close(done)
-		}
-		return nil
-	}
-	if err := server.Start(asynq.HandlerFunc(handle)); err != nil {
-		return nil, fmt.Errorf("error starting asynq: %w", err)
-	}
-	defer server.Shutdown()
-	for n := range count {
-		if _, err := peer.EnqueueContext(ctx, asynq.NewTask("bench", []byte(strconv.Itoa(n))), asynq.ProcessAt(evenly(first, n))); err != nil {
-			return nil, fmt.Errorf("error enqueuing with asynq: %w", err)
-		}
-	}
-	select {
-	case <-done:
-		return late, nil
-	case <-time.After(2 * time.Minute):
-		return nil, fmt.Errorf("asynq handled only %d of %d tasks", len(late), count)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }

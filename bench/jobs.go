@@ -96,9 +96,21 @@ func enqueue(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
+	spent, err := redisMicros(ctx, db, 100*size, func(ctx context.Context) error {
+		for range 100 {
+			if err := push(ctx, q, jobs(next(size), size, time.Hour)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	noBatch := s.note("The peer has no batch: one call for each.")
-	s.ratio("P7", "enqueue in batches of 100", batches, "asynq", 8, noBatch, "")
-	s.ratio("P7", "enqueue in batches of 100", batches, "bare ZADD", 1, noBatch, "")
+	why := fmt.Sprintf("P7: of the %.1f µs that a job of a batch takes, Redis itself spends %.1f µs.", 1e6/batches.Median("sluice"), spent)
+	s.ratio("P7", "enqueue in batches of 100", batches, "asynq", 8, noBatch, why)
+	s.ratio("P7", "enqueue in batches of 100", batches, "bare ZADD", 1, noBatch, why)
 	return s.draw("enqueue.svg", "Jobs enqueued, one goroutine", func(path, title string) error {
 		return report.Bars(path, title, "jobs/s", []report.Bar{
 			{Label: "sluice", Value: samples.Median("sluice")}, {Label: "asynq", Value: samples.Median("asynq")},

@@ -69,3 +69,16 @@ func (s *store) info(ctx context.Context, section, name string) (float64, error)
 	}
 	return n, nil
 }
+
+// redisMicros is how long Redis itself works on each of n things that do does, in microseconds.
+func redisMicros(ctx context.Context, db *store, n int, do func(context.Context) error) (float64, error) {
+	before, err := db.processor(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if err := do(ctx); err != nil {
+		return 0, err
+	}
+	after, err := db.processor(ctx)
+	return (after - before) * 1e6 / float64(n), err
+}
