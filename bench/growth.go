@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/sluicehq/sluice/bench/measure"
@@ -12,7 +13,7 @@ import (
 	"github.com/sluicehq/sluice/shared/ratelimit"
 )
 
-// growth shows that work costs the same however much is there already.
+// growth shows that work costs the same however much is there already: one store for each size, measured in turns.
 func growth(ctx context.Context, s *suite) error {
 	sizes := []int{10_000, 100_000, 1_000_000, 10_000_000}
 	keys := []int{1_000, 10_000, 100_000, 1_000_000}
@@ -26,18 +27,29 @@ func growth(ctx context.Context, s *suite) error {
 	if err := growKeys(ctx, s, keys, curves); err != nil {
 		return err
 	}
-	names := []string{"enqueue", "claim of 100", "limiter check"}
-	for _, name := range names {
-		curve := curves[name]
-		first, last := curve[0], curve[len(curve)-1]
-		s.add(report.Row{
-			ID: "P11", Work: fmt.Sprintf("%s with %.0f there", name, last[0]), Against: fmt.Sprintf("with %.0f", first[0]),
-			Ours: fmt.Sprintf("%.0f µs", last[1]), Theirs: fmt.Sprintf("%.0f µs", first[1]), Value: last[1] / first[1], AtMost: 1.3,
-		}, "")
-	}
 	return s.draw("growth.svg", "The cost of a call as the store grows", func(path, title string) error {
-		return report.Curves(path, title, "µs", names, curves)
+		return report.Curves(path, title, "µs", []string{enqueueOne, claimSixty, checkOne}, curves)
 	})
+}
+
+// The calls that are measured.
+const (
+	enqueueOne = "enqueue"
+	claimSixty = "claim of 60"
+	checkOne   = "limiter check"
+)
+
+// grown adds what was measured at each size, smallest first: a row for the largest against the smallest, and a curve.
+func (s *suite) grown(work string, sizes []int, took measure.Samples, curves map[string][][2]float64) {
+	for _, size := range sizes {
+		curves[work] = append(curves[work], [2]float64{float64(size), took.Median(strconv.Itoa(size))})
+	}
+	first, last := strconv.Itoa(sizes[0]), strconv.Itoa(sizes[len(sizes)-1])
+	value, low, high := took.Ratio(last, first)
+	s.add(report.Row{
+		ID: "P11", Work: work + " with " + last + " there", Against: "with " + first, Value: value, Low: low, High: high, AtMost: 1.3,
+		Ours: fmt.Sprintf("%.0f µs", took.Median(last)), Theirs: fmt.Sprintf("%.0f µs", took.Median(first)),
+	}, "")
 }
 
 // micros is the median time of so many calls.
@@ -59,51 +71,78 @@ func timed(call func() error) (time.Duration, error) {
 	return time.Since(started), err
 }
 
-func growJobs(ctx context.Context, s *suite, sizes []int, curves map[string][][2]float64) error {
+// pending is a store with jobs that wait.
+type pending struct {
+	db   *store
+	q    *delayqueue.Queues
+	size int
+	id   int
+}
+
+func fill(ctx context.Context, size int) (*pending, error) {
 	db, err := openStore(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer db.close()
-	q, err := openQueues(db)
-	if err != nil {
-		return err
+	p := &pending{db: db, size: size}
+	if p.q, err = openQueues(db); err != nil {
+		db.close()
+		return nil, err
 	}
-	id, there := 0, 0
-	small := func(count int, delay time.Duration) []delayqueue.Job {
-		out := make([]delayqueue.Job, count)
-		for i := range out {
-			id++
-			out[i] = delayqueue.Job{ID: fmt.Sprintf("g%d", id), Payload: []byte(`{"order":42}`), Delay: delay, MaxAttempts: 1}
+	for p.id < size {
+		if err := push(ctx, p.q, p.jobs(500, 24*time.Hour)); err != nil {
+			db.close()
+			return nil, err
 		}
-		return out
 	}
+	return p, nil
+}
+
+func (p *pending) jobs(count int, delay time.Duration) []delayqueue.Job {
+	out := make([]delayqueue.Job, count)
+	for i := range out {
+		p.id++
+		out[i] = delayqueue.Job{ID: fmt.Sprintf("g%d", p.id), Payload: []byte(`{"order":42}`), Delay: delay, MaxAttempts: 1}
+	}
+	return out
+}
+
+func growJobs(ctx context.Context, s *suite, sizes []int, curves map[string][][2]float64) error {
+	var stores []*pending
 	for _, size := range sizes {
 		s.progress(fmt.Sprintf("       %d pending jobs…", size))
-		for ; there < size; there += 500 {
-			if err := push(ctx, q, small(500, 24*time.Hour)); err != nil {
+		p, err := fill(ctx, size)
+		if err != nil {
+			return err
+		}
+		defer p.db.close()
+		stores = append(stores, p)
+	}
+	enqueues, claims := make(measure.Samples), make(measure.Samples)
+	for range s.plan.Rounds {
+		for _, p := range stores {
+			one, err := micros(s.size(1000, 400), func(int) (time.Duration, error) {
+				batch := p.jobs(1, 24*time.Hour)
+				return timed(func() error { return push(ctx, p.q, batch) })
+			})
+			if err != nil {
 				return err
 			}
+			claim, err := micros(s.size(30, 15), func(int) (time.Duration, error) { return claimDue(ctx, p.q, p.jobs(400, 0)) })
+			if err != nil {
+				return err
+			}
+			name := strconv.Itoa(p.size)
+			enqueues[name], claims[name] = append(enqueues[name], one), append(claims[name], claim)
 		}
-		one, err := micros(s.size(3000, 1000), func(int) (time.Duration, error) {
-			batch := small(1, 24*time.Hour)
-			return timed(func() error { return push(ctx, q, batch) })
-		})
-		if err != nil {
-			return err
-		}
-		claim, err := micros(s.size(100, 30), func(int) (time.Duration, error) { return claimHundred(ctx, q, small(400, 0)) })
-		if err != nil {
-			return err
-		}
-		curves["enqueue"] = append(curves["enqueue"], [2]float64{float64(size), one})
-		curves["claim of 100"] = append(curves["claim of 100"], [2]float64{float64(size), claim})
 	}
+	s.grown(enqueueOne, sizes, enqueues, curves)
+	s.grown(claimSixty, sizes, claims, curves)
 	return nil
 }
 
-// claimHundred makes jobs due, takes a hundred of one shard in one call, and clears the rest away.
-func claimHundred(ctx context.Context, q *delayqueue.Queues, due []delayqueue.Job) (time.Duration, error) {
+// claimDue makes jobs due, takes sixty of one shard in one call, and clears the rest away.
+func claimDue(ctx context.Context, q *delayqueue.Queues, due []delayqueue.Job) (time.Duration, error) {
 	if err := push(ctx, q, due); err != nil {
 		return 0, err
 	}
@@ -132,33 +171,45 @@ func claimHundred(ctx context.Context, q *delayqueue.Queues, due []delayqueue.Jo
 }
 
 func growKeys(ctx context.Context, s *suite, sizes []int, curves map[string][][2]float64) error {
-	db, err := openStore(ctx)
-	if err != nil {
-		return err
+	var checks []func(n int) error
+	for _, size := range sizes {
+		s.progress(fmt.Sprintf("       %d limiter keys…", size))
+		db, err := openStore(ctx)
+		if err != nil {
+			return err
+		}
+		defer db.close()
+		check := checkOf(ctx, db)
+		if err := inParallel(size, check); err != nil {
+			return err
+		}
+		checks = append(checks, check)
 	}
-	defer db.close()
+	took := make(measure.Samples)
+	for round := range s.plan.Rounds {
+		for i, size := range sizes {
+			cost, err := micros(s.size(1500, 500), func(n int) (time.Duration, error) {
+				key := (round*1500 + n) * 7919 % size // spread over all keys: a prime step
+				return timed(func() error { return checks[i](key) })
+			})
+			if err != nil {
+				return err
+			}
+			took[strconv.Itoa(size)] = append(took[strconv.Itoa(size)], cost)
+		}
+	}
+	s.grown(checkOne, sizes, took, curves)
+	return nil
+}
+
+// checkOf checks the n-th key of a store.
+func checkOf(ctx context.Context, db *store) func(n int) error {
 	l := ratelimit.New(ctx, ratelimit.NewRedis(db.conn))
 	rule := policy.Rule{Name: "day", Algorithm: policy.TokenBucket, Limit: plenty, WindowMS: 86_400_000, Burst: plenty}
-	check := func(n int) error {
+	return func(n int) error {
 		_, _, err := l.Check(ctx, []ratelimit.Check{{
 			Policy: "growth", Key: fmt.Sprintf("key-%d", n), Cost: 10_000, Mode: policy.Enforce, Rules: []policy.Rule{rule}, NoDenyCache: true,
 		}})
 		return err
 	}
-	there := 0
-	for _, size := range sizes {
-		s.progress(fmt.Sprintf("       %d limiter keys…", size))
-		if err := inParallel(size-there, func(i int) error { return check(there + i) }); err != nil {
-			return err
-		}
-		there = size
-		cost, err := micros(s.size(5000, 1500), func(n int) (time.Duration, error) {
-			return timed(func() error { return check(n * (size / 5000 * 1) % size) })
-		})
-		if err != nil {
-			return err
-		}
-		curves["limiter check"] = append(curves["limiter check"], [2]float64{float64(size), cost})
-	}
-	return nil
 }
