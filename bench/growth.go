@@ -44,10 +44,14 @@ func (s *suite) grown(work string, sizes []int, took measure.Samples, curves map
 	for _, size := range sizes {
 		curves[work] = append(curves[work], [2]float64{float64(size), took.Median(strconv.Itoa(size))})
 	}
+	s.largest(work, sizes, took, 1.3, 0)
+}
+
+func (s *suite) largest(work string, sizes []int, took measure.Samples, atMost float64, note int) {
 	first, last := strconv.Itoa(sizes[0]), strconv.Itoa(sizes[len(sizes)-1])
 	value, low, high := took.Ratio(last, first)
 	s.add(report.Row{
-		ID: "P11", Work: work + " with " + last + " there", Against: "with " + first, Value: value, Low: low, High: high, AtMost: 1.3,
+		ID: "P11", Work: work + " with " + last + " there", Against: "with " + first, Value: value, Low: low, High: high, AtMost: atMost, Note: note,
 		Ours: fmt.Sprintf("%.0f µs", took.Median(last)), Theirs: fmt.Sprintf("%.0f µs", took.Median(first)),
 	}, "")
 }
@@ -118,26 +122,69 @@ func growJobs(ctx context.Context, s *suite, sizes []int, curves map[string][][2
 		defer p.db.close()
 		stores = append(stores, p)
 	}
-	enqueues, claims := make(measure.Samples), make(measure.Samples)
-	for range s.plan.Rounds {
+	_, growing, err := measureJobs(ctx, s, stores, s.size(3, 1))
+	if err != nil {
+		return err
+	}
+	for _, p := range stores {
+		if err := p.settle(ctx); err != nil {
+			return err
+		}
+	}
+	enqueues, claims, err := measureJobs(ctx, s, stores, s.plan.Rounds)
+	if err != nil {
+		return err
+	}
+	s.grown(enqueueOne, sizes, enqueues, curves)
+	s.grown(claimSixty, sizes, claims, curves)
+	s.largest(claimSixty+", tables growing,", sizes, growing, 0, s.note("Right after so many jobs came: a hash or sorted set that has outgrown its table is moved by Redis one bucket with each "+
+		"access, and looked for in both tables until then. The other rows are measured when that is over. It has no target."))
+	return nil
+}
+
+// measureJobs measures both calls on every store in turns.
+func measureJobs(ctx context.Context, s *suite, stores []*pending, rounds int) (enqueues, claims measure.Samples, err error) {
+	enqueues, claims = make(measure.Samples), make(measure.Samples)
+	for range rounds {
 		for _, p := range stores {
 			one, err := micros(s.size(1000, 400), func(int) (time.Duration, error) {
 				batch := p.jobs(1, 24*time.Hour)
 				return timed(func() error { return push(ctx, p.q, batch) })
 			})
 			if err != nil {
-				return err
+				return nil, nil, err
 			}
 			claim, err := micros(s.size(30, 15), func(int) (time.Duration, error) { return claimDue(ctx, p.q, p.jobs(400, 0)) })
 			if err != nil {
-				return err
+				return nil, nil, err
 			}
 			name := strconv.Itoa(p.size)
 			enqueues[name], claims[name] = append(enqueues[name], one), append(claims[name], claim)
 		}
 	}
-	s.grown(enqueueOne, sizes, enqueues, curves)
-	s.grown(claimSixty, sizes, claims, curves)
+	return enqueues, claims, nil
+}
+
+// settle looks up as much as is there in each hash and sorted set, by which Redis ends the moving of their tables.
+func (p *pending) settle(ctx context.Context) error {
+	keys, err := p.db.peer.Keys(ctx, "*").Result()
+	if err != nil {
+		return fmt.Errorf("error listing keys: %w", err)
+	}
+	nothing := make([]string, 5000)
+	for _, key := range keys {
+		for n := 0; n < p.size/2; n += len(nothing) { // of four shards each has about a quarter
+			kind, err := p.db.peer.Type(ctx, key).Result()
+			if err == nil && kind == "hash" {
+				err = p.db.peer.HMGet(ctx, key, nothing...).Err()
+			} else if err == nil && kind == "zset" {
+				err = p.db.peer.ZMScore(ctx, key, nothing...).Err()
+			}
+			if err != nil {
+				return fmt.Errorf("error looking up in %s: %w", key, err)
+			}
+		}
+	}
 	return nil
 }
 
