@@ -38,6 +38,7 @@ type suite struct {
 	rows     []report.Row
 	notes    []string
 	drawn    [][2]string
+	commit   string // what is measured: asked for before the plots make the tree dirty
 }
 
 // add keeps a row. Why is the measurement that explains a miss, and is told only then; "" when there is none.
@@ -118,6 +119,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	s := &suite{
 		plan: measure.Plan{Rounds: 7, Slice: time.Second}, quick: *quick,
 		progress: func(what string) { _, _ = fmt.Fprintln(errOut, what) },
+		commit:   output(ctx, "git", "describe", "--always", "--dirty"),
 	}
 	switch {
 	case *check > 0:

@@ -17,7 +17,7 @@ import (
 // write makes benchmarks.md.
 func (s *suite) write(ctx context.Context, folder string) error {
 	d := report.Document{
-		Machine: machine(), Versions: versions(ctx), Commit: output(ctx, "git", "describe", "--always", "--dirty"), Date: time.Now().UTC().Format(time.DateOnly),
+		Machine: machine(), Versions: versions(ctx), Commit: s.commit, Date: time.Now().UTC().Format(time.DateOnly),
 		Rounds: fmt.Sprintf("%d of %s", s.plan.Rounds, s.plan.Slice), Rows: s.rows, Notes: s.notes, Plots: s.drawn,
 	}
 	if err := os.WriteFile(filepath.Join(folder, "benchmarks.md"), []byte(d.Markdown()), 0o644); err != nil { //nolint:gosec // a document, for everybody to read
