@@ -20,11 +20,11 @@ import (
 func lateness(ctx context.Context, s *suite) error {
 	var ours, bare []float64
 	for round := range 3 {
-		late, err := sluiceLateness(ctx, s.size(5_000, 1_500), round)
+		late, err := sluiceLateness(ctx, s.size(5_000, 1_000), round)
 		if err != nil {
 			return err
 		}
-		floor, err := bareLateness(ctx, s.size(5_000, 1_500), round)
+		floor, err := bareLateness(ctx, s.size(5_000, 1_000), round)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func sluiceLateness(ctx context.Context, count, round int) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := time.Now().Add(2 * time.Second).Truncate(time.Millisecond)
+	first := time.Now().Add(time.Second).Truncate(time.Millisecond)
 	for n := 0; n < count; n += 100 {
 		batch := jobs(n, 100, 0)
 		for i := range batch {
@@ -159,7 +159,7 @@ func asynqLateness(ctx context.Context, s *suite) ([]float64, error) {
 	opt := asynq.RedisClientOpt{Addr: db.server.Addr()}
 	peer := asynq.NewClient(opt)
 	defer func() { _ = peer.Close() }()
-	count := s.size(15_000, 4_000)
+	count := s.size(15_000, 2_000)
 	first := time.Now().Add(3 * time.Second).Truncate(time.Millisecond)
 	var (
 		mu   sync.Mutex
