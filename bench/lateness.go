@@ -18,13 +18,19 @@ import (
 )
 
 func lateness(ctx context.Context, s *suite) error {
+	local, err := cloud.Start("127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("error starting SQS: %w", err)
+	}
+	defer func() { _ = local.Close() }()
+	client := sqs.NewFromConfig(local.Config())
 	var ours, bare []float64
 	for round := range 3 {
-		late, err := sluiceLateness(ctx, s.size(5_000, 1_000), round)
+		late, err := sluiceLateness(ctx, client, fmt.Sprintf("lateness-%d", round), s.size(5_000, 1_000))
 		if err != nil {
 			return err
 		}
-		floor, err := bareLateness(ctx, s.size(5_000, 1_000), round)
+		floor, err := bareLateness(ctx, client, fmt.Sprintf("lateness-bare-%d", round), s.size(5_000, 1_000))
 		if err != nil {
 			return err
 		}
@@ -62,19 +68,13 @@ func lateness(ctx context.Context, s *suite) error {
 // evenly are due times one millisecond apart, from a moment on.
 func evenly(from time.Time, n int) time.Time { return from.Add(time.Duration(n) * time.Millisecond) }
 
-func sluiceLateness(ctx context.Context, count, round int) ([]float64, error) {
+func sluiceLateness(ctx context.Context, client *sqs.Client, name string, count int) ([]float64, error) {
 	db, err := openStore(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer db.close()
-	local, err := cloud.Start("127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("error starting SQS: %w", err)
-	}
-	defer func() { _ = local.Close() }()
-	client := sqs.NewFromConfig(local.Config())
-	url, remove, err := createQueue(ctx, client, fmt.Sprintf("lateness-%d", round))
+	url, remove, err := createQueue(ctx, client, name)
 	if err != nil {
 		return nil, err
 	}
@@ -104,14 +104,8 @@ func sluiceLateness(ctx context.Context, count, round int) ([]float64, error) {
 }
 
 // bareLateness sends the same messages when they are due, up to ten of them at once, from a timer that knows them all.
-func bareLateness(ctx context.Context, count, round int) ([]float64, error) {
-	local, err := cloud.Start("127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("error starting SQS: %w", err)
-	}
-	defer func() { _ = local.Close() }()
-	client := sqs.NewFromConfig(local.Config())
-	url, remove, err := createQueue(ctx, client, fmt.Sprintf("lateness-bare-%d", round))
+func bareLateness(ctx context.Context, client *sqs.Client, name string, count int) ([]float64, error) {
+	url, remove, err := createQueue(ctx, client, name)
 	if err != nil {
 		return nil, err
 	}

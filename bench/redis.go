@@ -57,15 +57,18 @@ func (s *store) processor(ctx context.Context) (float64, error) {
 	return user + system, err
 }
 
-// info reads one number of INFO.
-func (s *store) info(ctx context.Context, section, name string) (float64, error) {
+// info reads one number of INFO: what follows the marks, one after the other.
+func (s *store) info(ctx context.Context, section string, marks ...string) (float64, error) {
 	text, err := s.peer.Info(ctx, section).Result()
 	if err != nil {
 		return 0, fmt.Errorf("error asking for %s: %w", section, err)
 	}
 	var n float64
-	if _, err := fmt.Sscanf(after(text, name), "%f", &n); err != nil {
-		return 0, fmt.Errorf("error reading %s: %w", name, err)
+	for _, mark := range marks {
+		text = after(text, mark)
+	}
+	if _, err := fmt.Sscanf(text, "%f", &n); err != nil {
+		return 0, fmt.Errorf("error reading %v: %w", marks, err)
 	}
 	return n, nil
 }

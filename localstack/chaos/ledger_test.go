@@ -131,19 +131,25 @@ func (l *ledger) missing() int {
 	return n
 }
 
-// atRest tells whether nothing of the queue is left to be sent, neither in Redis nor in the outbox.
+// atRest tells whether nothing is left that could still come, neither in Redis nor in the outbox, and then not in SQS either.
 func (l *ledger) atRest(ctx context.Context) bool {
 	s, err := api.Queue("orders").Stats(ctx)
-	return err == nil && s.Outbox != nil && s.Scheduled+s.Due+s.Dispatching+*s.Outbox == 0
+	if err != nil || s.Outbox == nil || s.Scheduled+s.Due+s.Dispatching+*s.Outbox != 0 {
+		return false
+	}
+	visible, hidden := types.QueueAttributeNameApproximateNumberOfMessages, types.QueueAttributeNameApproximateNumberOfMessagesNotVisible
+	out, err := system.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: aws.String(system.QueueURLs["orders"]), AttributeNames: []types.QueueAttributeName{visible, hidden},
+	})
+	return err == nil && out.Attributes[string(visible)] == "0" && out.Attributes[string(hidden)] == "0"
 }
 
 // settle waits until every job came and nothing is left that could come again: an attempt whose answer was lost waits for its retry, and what a dispatcher
-// was killed with for the end of its lease. The messages that this left in SQS are read for a while longer; then it checks.
+// was killed with for the end of its lease. Then it checks.
 func (l *ledger) settle(t *testing.T, patience time.Duration) {
 	t.Helper()
 	require.Eventually(t, func() bool { return l.missing() == 0 }, patience, 50*time.Millisecond, "%s: jobs are missing", l.prefix)
-	require.Eventually(t, func() bool { return l.atRest(t.Context()) }, patience, 200*time.Millisecond, "%s: jobs are left in the queue", l.prefix)
-	<-time.After(2 * time.Second)
+	require.Eventually(t, func() bool { return l.atRest(t.Context()) }, patience, 200*time.Millisecond, "%s: something is left in the queue", l.prefix)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	early, duplicates, unexplained := 0, 0, 0
