@@ -10,8 +10,9 @@ import (
 	"github.com/sluicehq/sluice/bench/report"
 )
 
-// bareCommands is the contender that shows what no script of Sluice's can go below: the same commands on Redis, from Sluice's own client, and nothing
-// beside them, neither a decision in Lua nor a line of Go.
+// bareCommands is the contender that shows what no script of Sluice's can go below: the same
+// commands on Redis, from Sluice's own client, and nothing beside them, neither a decision in Lua
+// nor a line of Go.
 const bareCommands = "bare commands"
 
 // bareScript does some commands, with arguments as Lua writes them, and returns an integer.
@@ -40,8 +41,9 @@ func (s *suite) ratios(id, work string, samples measure.Samples, against ...vers
 			work, a.name, ceiling, share))
 	}
 	s.add(report.Row{
-		ID: id, Work: work, Against: bareCommands, Ours: report.Rate(samples.Median("sluice")), Theirs: report.Rate(samples.Median(bareCommands)),
-		Value: share, Low: low, High: high,
+		ID: id, Work: work, Against: bareCommands, Ours: report.Rate(samples.Median("sluice")),
+		Theirs: report.Rate(samples.Median(bareCommands)),
+		Value:  share, Low: low, High: high,
 		Note: s.note("The commands that Sluice's scripts do for this, and nothing beside them, from Sluice's own client. It has no target: it shows what the commands alone cost."),
 	}, "")
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/sluicehq/sluice/bench/report"
 )
 
-// binaries measures the functions as they are deployed: their zips for arm64, and here how soon a process asks for work.
+// binaries measures the functions as they are deployed: their zips for arm64, and here how soon a
+// process asks for work.
 func binaries(ctx context.Context, s *suite) error {
 	dir, err := os.MkdirTemp("", "sluice-bench-")
 	if err != nil {
@@ -38,7 +39,8 @@ func binaries(ctx context.Context, s *suite) error {
 		}
 		largest = max(largest, size)
 	}
-	s.add(report.Row{ID: "P13", Work: "the largest function, zipped for arm64", Against: "a bound", Ours: fmt.Sprintf("%.2f MB", largest), Value: largest, Unit: "MB", AtMost: 5}, "")
+	s.add(report.Row{ID: "P13", Work: "the largest function, zipped for arm64", Against: "a bound",
+		Ours: fmt.Sprintf("%.2f MB", largest), Value: largest, Unit: "MB", AtMost: 5}, "")
 
 	ours, bare := filepath.Join(dir, "limit"), filepath.Join(dir, "bare")
 	if err := build(ctx, "..", "./functions/limit", ours, runtime.GOARCH); err != nil {
@@ -59,14 +61,16 @@ func binaries(ctx context.Context, s *suite) error {
 	}
 	a, b := measure.Quantile(took[0], 0.5), measure.Quantile(took[1], 0.5)
 	s.add(report.Row{
-		ID: "P13", Work: "exec → first poll for work", Against: "a bare handler", Ours: ms(a), Theirs: ms(b), Value: a / b, AtMost: 1.5,
+		ID: "P13", Work: "exec → first poll for work", Against: "a bare handler", Ours: ms(a), Theirs: ms(b),
+		Value: a / b, AtMost: 1.5,
 		Note: s.note("A handler that does nothing, with the same AWS and Redis clients."),
 	}, "")
 	return nil
 }
 
 func build(ctx context.Context, root, pkg, out, arch string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", out, pkg)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", out,
+		pkg)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
 	if runtime.GOARCH == arch {
@@ -86,7 +90,9 @@ func zipped(path string) (float64, error) {
 	}
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
-	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
+	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(w, flate.BestCompression)
+	})
 	w, err := z.Create("bootstrap")
 	if err != nil {
 		return 0, fmt.Errorf("error zipping: %w", err)
@@ -107,19 +113,22 @@ func firstPoll(ctx context.Context, binary string) (time.Duration, error) {
 		return 0, fmt.Errorf("error listening: %w", err)
 	}
 	asked := make(chan time.Time, 64)
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		select {
-		case asked <- time.Now():
-		default:
-		}
-		<-r.Context().Done()
-	})}
+	server := &http.Server{ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			select {
+			case asked <- time.Now():
+			default:
+			}
+			<-r.Context().Done()
+		})}
 	go func() { _ = server.Serve(listener) }()
 	defer func() { _ = server.Close() }()
 	cmd := exec.CommandContext(ctx, binary) //nolint:gosec // a binary that this program built
 	cmd.Env = []string{
-		"AWS_LAMBDA_RUNTIME_API=" + listener.Addr().String(), "AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local",
-		"SLUICE_REDIS_URL=redis://127.0.0.1:1", "SLUICE_POLICY_TABLE=policies", "SLUICE_OUTBOX_TABLE=outbox", `SLUICE_QUEUES={}`,
+		"AWS_LAMBDA_RUNTIME_API=" + listener.Addr().String(), "AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=local",
+		"AWS_SECRET_ACCESS_KEY=local",
+		"SLUICE_REDIS_URL=redis://127.0.0.1:1", "SLUICE_POLICY_TABLE=policies", "SLUICE_OUTBOX_TABLE=outbox",
+		`SLUICE_QUEUES={}`,
 	}
 	started := time.Now()
 	if err := cmd.Start(); err != nil {

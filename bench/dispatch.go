@@ -52,9 +52,11 @@ func (a *accepted) Send(ctx context.Context, queue, url string, claimed []delayq
 }
 
 // dispatcher runs one until its sender has got everything.
-func runDispatcher(ctx context.Context, q *delayqueue.Queues, client *sqs.Client, url string, want int) (*accepted, func() error) {
+func runDispatcher(ctx context.Context, q *delayqueue.Queues, client *sqs.Client, url string,
+	want int) (*accepted, func() error) {
 	a := &accepted{Sender: sqssender.New(client, batches), want: want, done: make(chan struct{})}
-	d := dispatch.New(dispatch.Config{Queues: map[string]string{queue: url}}, q, nil, a, slog.New(slog.DiscardHandler), telemetry.Discard())
+	d := dispatch.New(dispatch.Config{Queues: map[string]string{queue: url}}, q, nil, a, slog.New(slog.DiscardHandler),
+		telemetry.Discard())
 	claiming, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() { d.Run(ctx, claiming); close(ended) }()
@@ -71,8 +73,8 @@ func runDispatcher(ctx context.Context, q *delayqueue.Queues, client *sqs.Client
 	}
 }
 
-// createQueue makes a queue and what deletes it with its messages: the local SQS keeps them as long as the process lives, and looks after them too, which
-// would delay whoever is measured next.
+// createQueue makes a queue and what deletes it with its messages: the local SQS keeps them as long
+// as the process lives, and looks after them too, which would delay whoever is measured next.
 func createQueue(ctx context.Context, client *sqs.Client, name string) (url string, remove func(), err error) {
 	out, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(name)})
 	if err != nil {
@@ -108,18 +110,22 @@ func dispatchThroughput(ctx context.Context, s *suite) error {
 		if err != nil {
 			return err
 		}
-		samples["sluice"], samples["bare SendMessageBatch"] = append(samples["sluice"], ours), append(samples["bare SendMessageBatch"], theirs)
+		samples["sluice"], samples["bare SendMessageBatch"] = append(samples["sluice"], ours),
+			append(samples["bare SendMessageBatch"], theirs)
 	}
 	spent := func(name string) float64 { return float64(runtime.NumCPU()) * 1e6 / samples.Median(name) }
 	s.ratio("P9", "claim → SQS → acknowledge, one dispatcher", samples, "bare SendMessageBatch", 0.8,
 		s.note("The same messages to the same local SQS with the same concurrency, without Redis. The local SQS shares the processor with both."),
 		fmt.Sprintf("P9: the bare loop spends %.0f µs of processor on a job, client and local SQS together, and ours %.0f µs, of which Redis' own, for claim and acknowledge, "+
-			"are %.0f µs. Where SQS and Redis are other machines these do not compete.", spent("bare SendMessageBatch"), spent("sluice"), measure.Quantile(redisOwn, 0.5)))
+			"are %.0f µs. Where SQS and Redis are other machines these do not compete.", spent("bare SendMessageBatch"),
+			spent("sluice"), measure.Quantile(redisOwn, 0.5)))
 	return nil
 }
 
-// throughDispatcher measures jobs in a second, and the microseconds that Redis itself spends on each. Taking them in does not count.
-func throughDispatcher(ctx context.Context, db *store, client *sqs.Client, name string, count int) (rate, own float64, err error) {
+// throughDispatcher measures jobs in a second, and the microseconds that Redis itself spends on
+// each. Taking them in does not count.
+func throughDispatcher(ctx context.Context, db *store, client *sqs.Client, name string,
+	count int) (rate, own float64, err error) {
 	if err := db.flush(ctx); err != nil {
 		return 0, 0, err
 	}
@@ -160,7 +166,8 @@ func bareLoop(ctx context.Context, client *sqs.Client, name string, count int) (
 		slots <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-slots }()
-			_, err := client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(url), Entries: entries(n)})
+			_, err := client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(url),
+				Entries: entries(n)})
 			errs <- err
 		})
 	}
@@ -185,7 +192,8 @@ func entries(first int) []types.SendMessageBatchRequestEntry {
 		out[i] = types.SendMessageBatchRequestEntry{
 			Id: aws.String(strconv.Itoa(i)), MessageBody: aws.String(string(payload(first + i))),
 			MessageAttributes: map[string]types.MessageAttributeValue{
-				"sluice-job-id": text(id), "sluice-queue": text(queue), "sluice-attempt": text("1"), "sluice-run-at": text("1796131103088"),
+				"sluice-job-id": text(id), "sluice-queue": text(queue), "sluice-attempt": text("1"),
+				"sluice-run-at": text("1796131103088"),
 			},
 		}
 	}

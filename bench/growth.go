@@ -13,7 +13,8 @@ import (
 	"github.com/sluicehq/sluice/shared/ratelimit"
 )
 
-// growth shows that work costs the same however much is there already: one store for each size, measured in turns.
+// growth shows that work costs the same however much is there already: one store for each size,
+// measured in turns.
 func growth(ctx context.Context, s *suite) error {
 	sizes := []int{10_000, 100_000, 1_000_000, 10_000_000}
 	keys := []int{1_000, 10_000, 100_000, 1_000_000}
@@ -39,7 +40,8 @@ const (
 	checkOne   = "limiter check"
 )
 
-// grown adds what was measured at each size, smallest first: a row for the largest against the smallest, and a curve.
+// grown adds what was measured at each size, smallest first: a row for the largest against the
+// smallest, and a curve.
 func (s *suite) grown(work string, sizes []int, took measure.Samples, curves map[string][][2]float64) {
 	for _, size := range sizes {
 		curves[work] = append(curves[work], [2]float64{float64(size), took.Median(strconv.Itoa(size))})
@@ -52,7 +54,8 @@ func (s *suite) largest(work string, sizes []int, took measure.Samples, note int
 	first, last := strconv.Itoa(sizes[0]), strconv.Itoa(sizes[len(sizes)-1])
 	value, low, high := took.Ratio(last, first)
 	s.add(report.Row{
-		ID: "P11", Work: work + " with " + last + " there", Against: "with " + first, Value: value, Low: low, High: high, AtMost: 1.3, Note: note,
+		ID: "P11", Work: work + " with " + last + " there", Against: "with " + first, Value: value, Low: low,
+		High: high, AtMost: 1.3, Note: note,
 		Ours: fmt.Sprintf("%.0f µs", took.Median(last)), Theirs: fmt.Sprintf("%.0f µs", took.Median(first)),
 	}, why)
 }
@@ -111,7 +114,8 @@ func (p *pending) jobs(count int, delay time.Duration) []delayqueue.Job {
 	out := make([]delayqueue.Job, count)
 	for i := range out {
 		p.id++
-		out[i] = delayqueue.Job{ID: fmt.Sprintf("g%d", p.id), Payload: []byte(`{"order":42}`), Delay: delay, MaxAttempts: 1}
+		out[i] = delayqueue.Job{ID: fmt.Sprintf("g%d", p.id), Payload: []byte(`{"order":42}`), Delay: delay,
+			MaxAttempts: 1}
 	}
 	return out
 }
@@ -151,14 +155,16 @@ func growJobs(ctx context.Context, s *suite, sizes []int, curves map[string][][2
 	}
 	s.grown(enqueueOne, sizes, enqueues, curves)
 	s.grown(claimSixty, sizes, claims, curves)
-	s.largest(claimSixty+", tables growing,", sizes, growing, s.note("Right after so many jobs came: Redis moves a hash or sorted set that has outgrown its table by one bucket with each access, and "+
-		"looks in both tables until that is done. The other rows are measured then."),
+	s.largest(claimSixty+", tables growing,", sizes, growing,
+		s.note("Right after so many jobs came: Redis moves a hash or sorted set that has outgrown its table by one bucket with each access, and "+
+			"looks in both tables until that is done. The other rows are measured then."),
 		fmt.Sprintf("P11: with %d jobs there Redis' own HMGET took %.1f µs while the tables grew, and %.1f µs when that was done.", largest.size, moving, resting))
 	return nil
 }
 
 // measureJobs measures both calls on every store in turns.
-func measureJobs(ctx context.Context, s *suite, stores []*pending, rounds int) (enqueues, claims measure.Samples, err error) {
+func measureJobs(ctx context.Context, s *suite, stores []*pending,
+	rounds int) (enqueues, claims measure.Samples, err error) {
 	enqueues, claims = make(measure.Samples), make(measure.Samples)
 	for range rounds {
 		for _, p := range stores {
@@ -169,7 +175,9 @@ func measureJobs(ctx context.Context, s *suite, stores []*pending, rounds int) (
 			if err != nil {
 				return nil, nil, err
 			}
-			claim, err := micros(s.size(30, 15), func(int) (time.Duration, error) { return claimDue(ctx, p.q, p.jobs(400, 0)) })
+			claim, err := micros(s.size(30, 15), func(int) (time.Duration, error) {
+				return claimDue(ctx, p.q, p.jobs(400, 0))
+			})
 			if err != nil {
 				return nil, nil, err
 			}
@@ -180,12 +188,14 @@ func measureJobs(ctx context.Context, s *suite, stores []*pending, rounds int) (
 	return enqueues, claims, nil
 }
 
-// lookup is the mean time of Redis' own HMGET since fill or settle, in microseconds: both calls that are measured make it.
+// lookup is the mean time of Redis' own HMGET since fill or settle, in microseconds: both calls
+// that are measured make it.
 func (p *pending) lookup(ctx context.Context) (float64, error) {
 	return p.db.info(ctx, "commandstats", "cmdstat_hmget:", "usec_per_call=")
 }
 
-// settle looks up as much as is there in each hash and sorted set, by which Redis ends the moving of their tables, and begins its statistics anew.
+// settle looks up as much as is there in each hash and sorted set, by which Redis ends the moving
+// of their tables, and begins its statistics anew.
 func (p *pending) settle(ctx context.Context) error {
 	keys, err := p.db.peer.Keys(ctx, "*").Result()
 	if err != nil {
@@ -194,7 +204,8 @@ func (p *pending) settle(ctx context.Context) error {
 	nothing := make([]string, 5000)
 	for _, key := range keys {
 		kind, err := p.db.peer.Type(ctx, key).Result()
-		for n := 0; err == nil && n < 2*p.size/p.q.AllShards(); n += len(nothing) { // a shard has about its share: twice that is enough
+		// a shard has about its share: twice that is enough
+		for n := 0; err == nil && n < 2*p.size/p.q.AllShards(); n += len(nothing) {
 			switch kind {
 			case "hash":
 				err = p.db.peer.HMGet(ctx, key, nothing...).Err()
@@ -218,7 +229,10 @@ func claimDue(ctx context.Context, q *delayqueue.Queues, due []delayqueue.Job) (
 	for shard := range q.AllShards() {
 		for most := 60; ; most = 500 { // a shard has about a hundred: the first call takes sixty of any of them
 			var claims delayqueue.Claims
-			d, err := timed(func() (err error) { claims, err = q.Claim(ctx, queue, shard, most, time.Minute); return err })
+			d, err := timed(func() (err error) {
+				claims, err = q.Claim(ctx, queue, shard, most, time.Minute)
+				return err
+			})
 			if err != nil {
 				return 0, err
 			}
@@ -276,7 +290,8 @@ func checkOf(ctx context.Context, db *store) func(n int) error {
 	rule := policy.Rule{Name: "day", Algorithm: policy.TokenBucket, Limit: plenty, WindowMS: 86_400_000, Burst: plenty}
 	return func(n int) error {
 		_, _, err := l.Check(ctx, []ratelimit.Check{{
-			Policy: "growth", Key: fmt.Sprintf("key-%d", n), Cost: 10_000, Mode: policy.Enforce, Rules: []policy.Rule{rule}, NoDenyCache: true,
+			Policy: "growth", Key: fmt.Sprintf("key-%d", n), Cost: 10_000, Mode: policy.Enforce,
+			Rules: []policy.Rule{rule}, NoDenyCache: true,
 		}})
 		return err
 	}

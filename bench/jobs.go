@@ -36,7 +36,8 @@ func openQueues(db *store) (*delayqueue.Queues, error) {
 func jobs(first, count int, delay time.Duration) []delayqueue.Job {
 	out := make([]delayqueue.Job, count)
 	for i := range out {
-		out[i] = delayqueue.Job{ID: fmt.Sprintf("job-%d", first+i), Payload: payload(first + i), Delay: delay, MaxAttempts: 1}
+		out[i] = delayqueue.Job{ID: fmt.Sprintf("job-%d", first+i), Payload: payload(first + i), Delay: delay,
+			MaxAttempts: 1}
 	}
 	return out
 }
@@ -66,27 +67,34 @@ func enqueue(ctx context.Context, s *suite) error {
 	id := 0
 	next := func(n int) int { id += n; return id }
 	one := []measure.Contender{
-		{Name: "sluice", Before: db.flush, Op: func(ctx context.Context, _, _ int) error { return push(ctx, q, jobs(next(1), 1, time.Hour)) }},
+		{Name: "sluice", Before: db.flush, Op: func(ctx context.Context, _, _ int) error {
+			return push(ctx, q, jobs(next(1), 1, time.Hour))
+		}},
 		{Name: "asynq", Before: db.flush, Op: func(ctx context.Context, _, _ int) error {
 			_, err := peer.EnqueueContext(ctx, asynq.NewTask("bench", payload(next(1))), asynq.ProcessIn(time.Hour))
 			return err
 		}},
 		{Name: "bare ZADD", Before: db.flush, Op: func(ctx context.Context, _, _ int) error {
-			return db.peer.ZAdd(ctx, "due", redis.Z{Score: float64(time.Now().Add(time.Hour).Unix()), Member: string(payload(next(1)))}).Err()
+			return db.peer.ZAdd(ctx, "due", redis.Z{Score: float64(time.Now().Add(time.Hour).Unix()),
+				Member: string(payload(next(1)))}).Err()
 		}},
 	}
-	bare := bareScript(`'TIME'`, `'HMGET', KEYS[3], ARGV[3]`, `'HSET', KEYS[3], ARGV[3], ARGV[6]`, `'ZADD', KEYS[1], ARGV[4], ARGV[3]`)
-	one = append(one, measure.Contender{Name: bareCommands, Before: db.flush, Op: func(ctx context.Context, _, _ int) error {
-		n := next(1)
-		id, due := fmt.Sprintf("job-%d", n), time.Now().Add(time.Hour).UnixMilli()
-		return bare.Run(ctx, db.conn.Client(), []string{"{q}:due", "{q}:done", "{q}:jobs"}, "channel", "what", id, due, 1, []byte(payload(n))).Err()
-	}})
+	bare := bareScript(`'TIME'`, `'HMGET', KEYS[3], ARGV[3]`, `'HSET', KEYS[3], ARGV[3], ARGV[6]`,
+		`'ZADD', KEYS[1], ARGV[4], ARGV[3]`)
+	one = append(one, measure.Contender{Name: bareCommands, Before: db.flush,
+		Op: func(ctx context.Context, _, _ int) error {
+			n := next(1)
+			id, due := fmt.Sprintf("job-%d", n), time.Now().Add(time.Hour).UnixMilli()
+			return bare.Run(ctx, db.conn.Client(), []string{"{q}:due", "{q}:done", "{q}:jobs"}, "channel", "what", id, due,
+				1, []byte(payload(n))).Err()
+		}})
 	samples, err := measure.Throughput(ctx, s.plan, 1, one)
 	if err != nil {
 		return err
 	}
 	s.ratios("P7", "enqueue one", samples,
-		versus{"asynq", 1.2, s.note("Enqueue(ProcessIn): a hash and a sorted set, the caller's clock, and an id that is only unique while it waits.")})
+		versus{"asynq", 1.2,
+			s.note("Enqueue(ProcessIn): a hash and a sorted set, the caller's clock, and an id that is only unique while it waits.")})
 	const size = 100
 	batch := []measure.Contender{{
 		Name: "sluice", Before: db.flush, Units: size,
@@ -108,13 +116,15 @@ func enqueue(ctx context.Context, s *suite) error {
 		return err
 	}
 	noBatch := s.note("The peer has no batch: one call for each.")
-	why := fmt.Sprintf("P7: of the %.1f µs that a job of a batch takes, Redis itself spends %.1f µs.", 1e6/batches.Median("sluice"), spent)
+	why := fmt.Sprintf("P7: of the %.1f µs that a job of a batch takes, Redis itself spends %.1f µs.",
+		1e6/batches.Median("sluice"), spent)
 	s.ratio("P7", "enqueue in batches of 100", batches, "asynq", 8, noBatch, why)
 	s.ratio("P7", "enqueue in batches of 100", batches, "bare ZADD", 1, noBatch, why)
 	return s.draw("enqueue.svg", "Jobs enqueued, one goroutine", func(path, title string) error {
 		return report.Bars(path, title, "jobs/s", []report.Bar{
 			{Label: "sluice", Value: samples.Median("sluice")}, {Label: "asynq", Value: samples.Median("asynq")},
-			{Label: "bare ZADD", Value: samples.Median("bare ZADD")}, {Label: "sluice ×100", Value: batches.Median("sluice")},
+			{Label: "bare ZADD", Value: samples.Median("bare ZADD")},
+			{Label: "sluice ×100", Value: batches.Median("sluice")},
 		})
 	})
 }
@@ -159,7 +169,8 @@ func jobMemory(ctx context.Context, s *suite) error {
 		return err
 	}
 	bare, err := fill(func(n int) error {
-		return db.peer.ZAdd(ctx, "due", redis.Z{Score: float64(time.Now().Add(time.Hour).Unix()), Member: string(payload(n))}).Err()
+		return db.peer.ZAdd(ctx, "due", redis.Z{Score: float64(time.Now().Add(time.Hour).Unix()),
+			Member: string(payload(n))}).Err()
 	}, 1)
 	if err != nil {
 		return err
@@ -182,15 +193,19 @@ func jobMemory(ctx context.Context, s *suite) error {
 		bytes, bound float64
 	}{{"asynq", theirs, 0.5}, {"bare ZADD", bare, 1.5}} {
 		s.add(report.Row{
-			ID: "P8", Work: work, Against: against.name, Ours: fmt.Sprintf("%.0f B", ours), Theirs: fmt.Sprintf("%.0f B", against.bytes),
-			Value: ours / against.bytes, AtMost: against.bound,
+			ID: "P8", Work: work, Against: against.name, Ours: fmt.Sprintf("%.0f B", ours),
+			Theirs: fmt.Sprintf("%.0f B", against.bytes),
+			Value:  ours / against.bytes, AtMost: against.bound,
 		}, fmt.Sprintf("Memory: a sorted set of the ids and a hash of the bare payloads, without any record, take %.0f B a job, which is %.2f× of %s.", plain, plain/against.bytes, against.name))
 	}
 	s.add(report.Row{
-		ID: "P8", Work: work, Against: "bare ids and payloads", Ours: fmt.Sprintf("%.0f B", ours), Theirs: fmt.Sprintf("%.0f B", plain), Value: ours / plain,
+		ID: "P8", Work: work, Against: "bare ids and payloads", Ours: fmt.Sprintf("%.0f B", ours),
+		Theirs: fmt.Sprintf("%.0f B", plain), Value: ours / plain,
 		Note: s.note("A sorted set of the ids and a hash of the payloads in as many shards, and nothing else. It has no target: it shows what Redis' own structures take."),
 	}, "")
 	return s.draw("memory.svg", "Memory for a pending job with a payload of 200 bytes", func(path, title string) error {
-		return report.Bars(path, title, "bytes", []report.Bar{{Label: "sluice", Value: ours}, {Label: "asynq", Value: theirs}, {Label: "bare ZADD", Value: bare}})
+		return report.Bars(path, title, "bytes",
+			[]report.Bar{{Label: "sluice", Value: ours}, {Label: "asynq", Value: theirs},
+				{Label: "bare ZADD", Value: bare}})
 	})
 }

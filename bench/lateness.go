@@ -49,7 +49,8 @@ func lateness(ctx context.Context, s *suite) error {
 		work := "lateness at 1000 jobs/s, " + q.name
 		s.add(report.Row{
 			ID: "P10", Work: work, Against: "asynq", Ours: ms(value), Theirs: ms(measure.Quantile(theirs, q.quantile)),
-			Value: value, Unit: "ms", AtMost: q.bound, Note: s.note("Due → accepted by SQS; a job that was early ends the run with an error. asynq with its default poll of 5 s: due → its handler begins."),
+			Value: value, Unit: "ms", AtMost: q.bound,
+			Note: s.note("Due → accepted by SQS; a job that was early ends the run with an error. asynq with its default poll of 5 s: due → its handler begins."),
 		}, fmt.Sprintf("P10: the same messages to the same local SQS from a bare timer, without Redis, in turns with ours: %s of %s.", q.name, ms(floor)))
 		s.add(report.Row{
 			ID: "P10", Work: work, Against: "bare timer", Ours: ms(value), Theirs: ms(floor), Value: value / floor,
@@ -61,7 +62,8 @@ func lateness(ctx context.Context, s *suite) error {
 		return fmt.Errorf("a job was %.2f ms early", -earliest)
 	}
 	return s.draw("lateness.svg", "Lateness at 1000 jobs a second", func(path, title string) error {
-		return report.Distribution(path, title, []string{"sluice", "bare timer", "asynq"}, map[string][]float64{"sluice": ours, "bare timer": bare, "asynq": theirs})
+		return report.Distribution(path, title, []string{"sluice", "bare timer", "asynq"},
+			map[string][]float64{"sluice": ours, "bare timer": bare, "asynq": theirs})
 	})
 }
 
@@ -103,7 +105,8 @@ func sluiceLateness(ctx context.Context, client *sqs.Client, name string, count 
 	return a.late, nil
 }
 
-// bareLateness sends the same messages when they are due, up to ten of them at once, from a timer that knows them all.
+// bareLateness sends the same messages when they are due, up to ten of them at once, from a timer
+// that knows them all.
 func bareLateness(ctx context.Context, client *sqs.Client, name string, count int) ([]float64, error) {
 	url, remove, err := createQueue(ctx, client, name)
 	if err != nil {
@@ -128,7 +131,8 @@ func bareLateness(ctx context.Context, client *sqs.Client, name string, count in
 		slots <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-slots }()
-			_, err := client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(url), Entries: entries(from)[:size]})
+			_, err := client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(url),
+				Entries: entries(from)[:size]})
 			now := time.Now()
 			mu.Lock()
 			defer mu.Unlock()
@@ -178,7 +182,8 @@ func asynqLateness(ctx context.Context, s *suite) ([]float64, error) {
 	}
 	defer server.Shutdown()
 	for n := range count {
-		if _, err := peer.EnqueueContext(ctx, asynq.NewTask("bench", []byte(strconv.Itoa(n))), asynq.ProcessAt(evenly(first, n))); err != nil {
+		if _, err := peer.EnqueueContext(ctx, asynq.NewTask("bench", []byte(strconv.Itoa(n))),
+			asynq.ProcessAt(evenly(first, n))); err != nil {
 			return nil, fmt.Errorf("error enqueuing with asynq: %w", err)
 		}
 	}

@@ -31,7 +31,8 @@ func bucket(name string, limit int64) policy.Rule {
 // sluiceCheck is a contender that charges rules for keys.
 func sluiceCheck(l *ratelimit.Limiter, name string, rules ...policy.Rule) measure.Contender {
 	return measure.Contender{Name: name, Op: func(ctx context.Context, w, n int) error {
-		_, _, err := l.Check(ctx, []ratelimit.Check{{Policy: "bench", Key: key("k", w, n), Cost: 1, Mode: policy.Enforce, Rules: rules, NoDenyCache: true}})
+		_, _, err := l.Check(ctx, []ratelimit.Check{{Policy: "bench", Key: key("k", w, n), Cost: 1,
+			Mode: policy.Enforce, Rules: rules, NoDenyCache: true}})
 		return err
 	}}
 }
@@ -50,7 +51,8 @@ func checkOneRule(ctx context.Context, s *suite) error {
 	if err != nil {
 		return fmt.Errorf("error starting throttled: %w", err)
 	}
-	gcra, err := throttled.NewGCRARateLimiterCtx(throttledStore, throttled.RateQuota{MaxRate: throttled.PerSec(plenty), MaxBurst: plenty})
+	gcra, err := throttled.NewGCRARateLimiterCtx(throttledStore,
+		throttled.RateQuota{MaxRate: throttled.PerSec(plenty), MaxBurst: plenty})
 	if err != nil {
 		return fmt.Errorf("error starting throttled: %w", err)
 	}
@@ -87,10 +89,13 @@ func checkOneRule(ctx context.Context, s *suite) error {
 			return err
 		}
 		s.ratios("P3", fmt.Sprintf("check, one rule, %d goroutines", workers), samples,
-			versus{"redis_rate", 1, s.note("One GCRA rule in a script of its own; no policies, no degradation, and time as a float.")},
+			versus{"redis_rate", 1,
+				s.note("One GCRA rule in a script of its own; no policies, no degradation, and time as a float.")},
 			versus{"throttled", 1, s.note("GET and compare-and-set: two round trips, more under contention.")},
-			versus{"ulule", 1, s.note("A fixed window, by INCRBY and PTTL: it asks for no time, and twice the limit may pass around its edge.")},
-			versus{"floor", 0.85, s.note("An EVALSHA that returns a constant, from Sluice's own client: what the protocol alone costs.")})
+			versus{"ulule", 1,
+				s.note("A fixed window, by INCRBY and PTTL: it asks for no time, and twice the limit may pass around its edge.")},
+			versus{"floor", 0.85,
+				s.note("An EVALSHA that returns a constant, from Sluice's own client: what the protocol alone costs.")})
 		for _, c := range contenders {
 			bars = append(bars, report.Bar{Label: fmt.Sprintf("%s %d", c.Name, workers), Value: samples.Median(c.Name)})
 		}
@@ -108,7 +113,8 @@ func checkThreeRules(ctx context.Context, s *suite) error {
 	defer db.close()
 	rate := redis_rate.NewLimiter(db.peer)
 	samples, err := measure.Throughput(ctx, s.plan, 1, []measure.Contender{
-		sluiceCheck(ratelimit.New(ctx, ratelimit.NewRedis(db.conn)), "sluice", bucket("a", plenty), bucket("b", plenty), bucket("c", plenty)),
+		sluiceCheck(ratelimit.New(ctx, ratelimit.NewRedis(db.conn)), "sluice", bucket("a", plenty), bucket("b", plenty),
+			bucket("c", plenty)),
 		{Name: "redis_rate ×3", Op: func(ctx context.Context, w, n int) error {
 			for _, rule := range []string{"a", "b", "c"} {
 				if _, err := rate.Allow(ctx, rule+key("k", w, n), redis_rate.PerSecond(plenty)); err != nil {
@@ -121,7 +127,8 @@ func checkThreeRules(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	s.ratio("P4", "check, three rules", samples, "redis_rate ×3", 2.5, s.note("Three calls are not atomic: the first may charge what the third denies."), "")
+	s.ratio("P4", "check, three rules", samples, "redis_rate ×3", 2.5,
+		s.note("Three calls are not atomic: the first may charge what the third denies."), "")
 	return nil
 }
 
@@ -136,7 +143,8 @@ func checkDenied(ctx context.Context, s *suite) error {
 	defer stop()
 	l := ratelimit.New(listening, ratelimit.NewRedis(db.conn))
 	rule := policy.Rule{Name: "one", Algorithm: policy.TokenBucket, Limit: 1, WindowMS: 3_600_000, Burst: 1}
-	denied := []ratelimit.Check{{Policy: "bench", Key: "denied", Cost: 1, Mode: policy.Enforce, Rules: []policy.Rule{rule}}}
+	denied := []ratelimit.Check{{Policy: "bench", Key: "denied", Cost: 1, Mode: policy.Enforce,
+		Rules: []policy.Rule{rule}}}
 	deny := func(ctx context.Context) error { // until the cache may remember, which it may once it hears of refunds
 		for {
 			_, allowed, err := l.Check(ctx, denied)
@@ -161,7 +169,8 @@ func checkDenied(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	s.ratio("P5", "check of a denied key", samples, "redis_rate", 50, s.note("Answered from the instance's memory until retry_after; the peer asks Redis each time."), "")
+	s.ratio("P5", "check of a denied key", samples, "redis_rate", 50,
+		s.note("Answered from the instance's memory until retry_after; the peer asks Redis each time."), "")
 	return nil
 }
 
@@ -189,7 +198,8 @@ func checkSlidingWindow(ctx context.Context, s *suite) error {
 		rule := policy.Rule{Name: "log", Algorithm: policy.SlidingWindow, Limit: limit, WindowMS: window.Milliseconds()}
 		return func(ctx context.Context, w, _ int) error {
 			_, _, err := l.Check(ctx, []ratelimit.Check{{
-				Policy: "bench", Key: fmt.Sprintf("%s-%d", window, w), Cost: 1, Mode: policy.Enforce, Rules: []policy.Rule{rule}, NoDenyCache: true,
+				Policy: "bench", Key: fmt.Sprintf("%s-%d", window, w), Cost: 1, Mode: policy.Enforce,
+				Rules: []policy.Rule{rule}, NoDenyCache: true,
 			}})
 			return err
 		}
@@ -198,7 +208,8 @@ func checkSlidingWindow(ctx context.Context, s *suite) error {
 	bare := func(window time.Duration) func(context.Context, int, int) error {
 		return func(ctx context.Context, w, n int) error {
 			member++
-			return zset.Run(ctx, db.peer, []string{fmt.Sprintf("zset-%s-%d", window, w)}, window.Microseconds(), limit, member).Err()
+			return zset.Run(ctx, db.peer, []string{fmt.Sprintf("zset-%s-%d", window, w)}, window.Microseconds(), limit,
+				member).Err()
 		}
 	}
 	for range limit { // fill one window of an hour
@@ -219,21 +230,26 @@ func checkSlidingWindow(ctx context.Context, s *suite) error {
 	}
 	ours -= theirs // the pattern matches both
 	s.add(report.Row{
-		ID: "P6", Work: "bytes for each admitted request, limit 1000", Against: "ZSET log", Ours: fmt.Sprintf("%.1f B", ours/limit),
+		ID: "P6", Work: "bytes for each admitted request, limit 1000", Against: "ZSET log",
+		Ours:   fmt.Sprintf("%.1f B", ours/limit),
 		Theirs: fmt.Sprintf("%.1f B", theirs/limit), Value: ours / theirs, AtMost: 1.0 / 7,
 	}, "")
-	commands := bareScript(`'TIME'`, `'GET', KEYS[1]`, `'GETRANGE', KEYS[2], '110', '197'`, `'SETRANGE', KEYS[2], ARGV[1], 'xxxxxxxxxxx'`, `'SET', KEYS[1], ARGV[2], 'KEEPTTL'`)
+	commands := bareScript(`'TIME'`, `'GET', KEYS[1]`, `'GETRANGE', KEYS[2], '110', '197'`,
+		`'SETRANGE', KEYS[2], ARGV[1], 'xxxxxxxxxxx'`, `'SET', KEYS[1], ARGV[2], 'KEEPTTL'`)
 	state := strings.Repeat("x", 140) // as long as Sluice's
 	samples, err := measure.Throughput(ctx, s.plan, 1, []measure.Contender{
 		{Name: "sluice", Op: check(100 * time.Millisecond)}, {Name: "ZSET log", Op: bare(100 * time.Millisecond)},
 		{Name: bareCommands, Op: func(ctx context.Context, _, n int) error {
-			return commands.Run(ctx, db.conn.Client(), []string{"bare", "bare:log"}, n%limit*11, state, 3, 4, 5, 6, 7, 8, 9, 10, 11).Err()
+			return commands.Run(ctx, db.conn.Client(), []string{"bare", "bare:log"}, n%limit*11, state, 3, 4, 5, 6, 7,
+				8, 9, 10, 11).Err()
 		}},
 	})
 	if err != nil {
 		return err
 	}
-	s.ratios("P6", "checks with a full window, limit 1000", samples, versus{"ZSET log", 1, s.note("A sorted set of the admitted instants in one script; it answers yes or no, without what remains or when to retry.")})
+	s.ratios("P6", "checks with a full window, limit 1000", samples,
+		versus{"ZSET log", 1,
+			s.note("A sorted set of the admitted instants in one script; it answers yes or no, without what remains or when to retry.")})
 	return nil
 }
 

@@ -104,8 +104,9 @@ func lockThroughput(ctx context.Context, s *suite) error {
 func (s *suite) ratio(id, work string, samples measure.Samples, against string, atLeast float64, note int, why string) {
 	value, low, high := samples.Ratio("sluice", against)
 	s.add(report.Row{
-		ID: id, Work: work, Against: against, Ours: report.Rate(samples.Median("sluice")), Theirs: report.Rate(samples.Median(against)),
-		Value: value, Low: low, High: high, AtLeast: atLeast, Note: note,
+		ID: id, Work: work, Against: against, Ours: report.Rate(samples.Median("sluice")),
+		Theirs: report.Rate(samples.Median(against)),
+		Value:  value, Low: low, High: high, AtLeast: atLeast, Note: note,
 	}, why)
 }
 
@@ -126,7 +127,8 @@ func lockHandOver(ctx context.Context, s *suite) error {
 	defer func() { _ = sluice.Close() }()
 	bsm, rs := redislock.New(db.peer), redsync.New(goredis.NewPool(db.peer))
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
-		ClientOption: rueidis.ClientOption{InitAddress: []string{db.server.Addr()}}, KeyMajority: 1, NoLoopTracking: true,
+		ClientOption: rueidis.ClientOption{InitAddress: []string{db.server.Addr()}}, KeyMajority: 1,
+		NoLoopTracking: true,
 	})
 	if err != nil {
 		return fmt.Errorf("error starting rueidislock: %w", err)
@@ -142,7 +144,8 @@ func lockHandOver(ctx context.Context, s *suite) error {
 			return func() error { _, err := sluice.Release(ctx, lock.Lock, lease.Name, lease.Token); return err }, err
 		}},
 		{"redislock", func(ctx context.Context, key string) (func() error, error) {
-			l, err := bsm.Obtain(ctx, key, ttl, &redislock.Options{RetryStrategy: redislock.LinearBackoff(100 * time.Millisecond)})
+			l, err := bsm.Obtain(ctx, key, ttl,
+				&redislock.Options{RetryStrategy: redislock.LinearBackoff(100 * time.Millisecond)})
 			return func() error { return l.Release(ctx) }, err
 		}},
 		{"redsync", func(ctx context.Context, key string) (func() error, error) {
@@ -163,17 +166,21 @@ func lockHandOver(ctx context.Context, s *suite) error {
 		}
 	}
 	ours := measure.Quantile(took["sluice"], 0.5)
-	s.add(report.Row{ID: "P2", Work: "release → next holder, p50", Against: "a bound", Ours: ms(ours), Value: ours, Unit: "ms", AtMost: 2}, "")
+	s.add(report.Row{ID: "P2", Work: "release → next holder, p50", Against: "a bound", Ours: ms(ours), Value: ours,
+		Unit: "ms", AtMost: 2}, "")
 	notes := map[string]int{
-		"redislock": s.note("As its documentation waits: a linear backoff of 100 ms."), "redsync": s.note("As it waits by default: 50 to 250 ms at random."),
+		"redislock": s.note("As its documentation waits: a linear backoff of 100 ms."),
+		"redsync":   s.note("As it waits by default: 50 to 250 ms at random."),
 	}
 	for _, peer := range []string{"redislock", "redsync"} {
 		theirs := measure.Quantile(took[peer], 0.5)
-		s.add(report.Row{ID: "P2", Work: "release → next holder, p50", Against: peer, Ours: ms(ours), Theirs: ms(theirs), Value: theirs / ours, AtLeast: 10, Note: notes[peer]}, "")
+		s.add(report.Row{ID: "P2", Work: "release → next holder, p50", Against: peer, Ours: ms(ours),
+			Theirs: ms(theirs), Value: theirs / ours, AtLeast: 10, Note: notes[peer]}, "")
 	}
 	theirs := measure.Quantile(took["rueidislock"], 0.5)
 	s.add(report.Row{
-		ID: "P2", Work: "release → next holder, p50", Against: "rueidislock", Ours: ms(ours), Theirs: ms(theirs), Value: theirs / ours, AtLeast: 0.1,
+		ID: "P2", Work: "release → next holder, p50", Against: "rueidislock", Ours: ms(ours), Theirs: ms(theirs),
+		Value: theirs / ours, AtLeast: 0.1,
 		Note: s.note("It is woken by the server too; there is no target against it, and the bound only catches a collapse."),
 	}, "")
 	return s.draw("handover.svg", "From a release to the next holder", func(path, title string) error {
@@ -181,7 +188,8 @@ func lockHandOver(ctx context.Context, s *suite) error {
 	})
 }
 
-// pairs is how many locks are handed over at the same time, so that polling peers do not take all day.
+// pairs is how many locks are handed over at the same time, so that polling peers do not take all
+// day.
 const pairs = 8
 
 // handOvers measures, in ms, how long after a release the waiter has the lock.

@@ -1,4 +1,5 @@
-// bench measures Sluice against its peers, on one machine in one run, and says which of its targets are met.
+// bench measures Sluice against its peers, on one machine in one run, and says which of its targets
+// are met.
 //
 //	cd bench && go run . [-quick] [-only P1,P5] [-check]
 package main
@@ -41,7 +42,8 @@ type suite struct {
 	commit   string // what is measured: asked for before the plots make the tree dirty
 }
 
-// add keeps a row. Why is the measurement that explains a miss, and is told only then; "" when there is none.
+// add keeps a row. Why is the measurement that explains a miss, and is told only then; "" when
+// there is none.
 func (s *suite) add(r report.Row, why string) {
 	if why != "" && !r.Met() {
 		r.WhyNote = s.note(why)
@@ -105,7 +107,8 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	flags.SetOutput(errOut)
 	quick := flags.Bool("quick", false, "fewer and shorter rounds: under two minutes, for use while working")
 	only := flags.String("only", "", "measures to run, separated by commas: P1,P5")
-	check := flags.Float64("check", 0, "measure briefly, and fail when a measure is worse than its target by more than this factor, such as 0.4")
+	check := flags.Float64("check", 0,
+		"measure briefly, and fail when a measure is worse than its target by more than this factor, such as 0.4")
 	profile := flags.String("cpuprofile", "", "a file for a profile of the client's side")
 	docs := flags.String("docs", "", "the folder where benchmarks.md and its plots go; default: nowhere")
 	if err := flags.Parse(args); err != nil {

@@ -12,9 +12,11 @@ import (
 	"github.com/sluicehq/sluice/bench/report"
 )
 
-// handlerOverhead runs the benchmark that stands beside the handler, since a function's package cannot be imported, in several rounds.
+// handlerOverhead runs the benchmark that stands beside the handler, since a function's package
+// cannot be imported, in several rounds.
 func handlerOverhead(ctx context.Context, s *suite) error {
-	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "BenchmarkHandlerOverhead", "-benchtime", fmt.Sprintf("%dx", s.size(5_000, 1_500)),
+	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "BenchmarkHandlerOverhead", "-benchtime",
+		fmt.Sprintf("%dx", s.size(5_000, 1_500)),
 		"-count", strconv.Itoa(s.plan.Rounds), "./functions/limit")
 	cmd.Dir = ".."
 	out, err := cmd.CombinedOutput()
@@ -27,9 +29,11 @@ func handlerOverhead(ctx context.Context, s *suite) error {
 	}
 	value := measure.Quantile(overhead, 0.5)
 	s.add(report.Row{
-		ID: "P12", Work: "HTTP handler on top of the domain call", Against: "itself", Ours: fmt.Sprintf("%.1f µs", value), Value: value, Unit: "µs", AtMost: 40,
+		ID: "P12", Work: "HTTP handler on top of the domain call", Against: "itself",
+		Ours: fmt.Sprintf("%.1f µs", value), Value: value, Unit: "µs", AtMost: 40,
 		Low: slices.Min(overhead), High: slices.Max(overhead),
-	}, fmt.Sprintf("P12: the decision itself, one call to Redis, took %.0f µs at that time.", measure.Quantile(decision, 0.5)))
+	}, fmt.Sprintf("P12: the decision itself, one call to Redis, took %.0f µs at that time.",
+		measure.Quantile(decision, 0.5)))
 	return nil
 }
 

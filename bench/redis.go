@@ -14,7 +14,8 @@ import (
 // pool is the number of connections that every contender may use.
 const pool = 64
 
-// store is a redis-server of the bench's own with a connection of Sluice's and one as the peers' documentation makes it.
+// store is a redis-server of the bench's own with a connection of Sluice's and one as the peers'
+// documentation makes it.
 type store struct {
 	server *redisserver.Server
 	conn   *redisconn.Conn
@@ -26,11 +27,13 @@ func openStore(ctx context.Context) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := redisconn.Open(redisconn.Config{URLs: []string{server.URL()}, PoolSize: pool, CallTimeout: 30 * time.Second})
+	conn, err := redisconn.Open(redisconn.Config{URLs: []string{server.URL()}, PoolSize: pool,
+		CallTimeout: 30 * time.Second})
 	if err != nil {
 		return nil, fmt.Errorf("error connecting: %w", err)
 	}
-	return &store{server: server, conn: conn, peer: redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: pool, MinIdleConns: pool})}, nil
+	return &store{server: server, conn: conn,
+		peer: redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: pool, MinIdleConns: pool})}, nil
 }
 
 func (s *store) close() {

@@ -47,7 +47,8 @@ func versions(ctx context.Context) string {
 		return strings.Join(out, ", ")
 	}
 	for _, d := range info.Deps {
-		for _, peer := range []string{"go-redis/v9", "redislock", "redsync", "rueidislock", "redis_rate", "throttled/v2", "ulule/limiter", "asynq"} {
+		for _, peer := range []string{"go-redis/v9", "redislock", "redsync", "rueidislock", "redis_rate",
+			"throttled/v2", "ulule/limiter", "asynq"} {
 			if strings.Contains(d.Path, peer) && !strings.Contains(d.Path, "extra") {
 				out = append(out, strings.TrimPrefix(d.Path, "github.com/")+" "+d.Version)
 			}

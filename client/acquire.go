@@ -17,11 +17,12 @@ const (
 
 // Lock takes a lock, waiting for it in the order of arrival until o.Wait is over or ctx ends.
 //
-// The lock is renewed in the background until [Lock.Unlock]. Its context derives from ctx: when ctx ends, so does the lock's context, and the
-// lease is extended once more and then left to run out. To bound only the wait, use o.Wait.
+// The lock is renewed in the background until [Lock.Unlock]. Its context derives from ctx: when ctx
+// ends, so does the lock's context, and the lease is extended once more and then left to run out.
+// To bound only the wait, use o.Wait.
 //
-// Errors: [ErrLockHeld], joined with ctx's error when ctx ended the wait; [ErrStoreUnavailable], [ErrUnreachable], [ErrInvalidRequest],
-// [ErrForbidden].
+// Errors: [ErrLockHeld], joined with ctx's error when ctx ended the wait; [ErrStoreUnavailable],
+// [ErrUnreachable], [ErrInvalidRequest], [ErrForbidden].
 func (c *Client) Lock(ctx context.Context, name string, o LockOptions) (*Lock, error) {
 	return c.acquire(ctx, target{kind: locks, name: name}, o, false)
 }
@@ -95,9 +96,11 @@ func (a *acquisition) run(ctx context.Context) (*Lock, error) {
 	}
 }
 
-// nextWait is how long the next request may wait at the store, or false when there is no time for one.
+// nextWait is how long the next request may wait at the store, or false when there is no time for
+// one.
 //
-// Before a context's deadline some time is left for the answer, so that it still says who holds the lock.
+// Before a context's deadline some time is left for the answer, so that it still says who holds the
+// lock.
 func (a *acquisition) nextWait(ctx context.Context) (time.Duration, bool) {
 	if a.try {
 		return 0, ctx.Err() == nil
@@ -146,15 +149,16 @@ func (a *acquisition) mayGoOn(ctx context.Context, err error) bool {
 	return again && pause(ctx, backoff(a.failures-1, e.RetryAfter))
 }
 
-// unhurried keeps a refusal that came sooner than the wait that was asked for from turning into a busy loop.
+// unhurried keeps a refusal that came sooner than the wait that was asked for from turning into a
+// busy loop.
 func unhurried(ctx context.Context, asked, took time.Duration) {
 	if took < asked/2 {
 		pause(ctx, min(asked/2, 100*time.Millisecond+rand.N(150*time.Millisecond)))
 	}
 }
 
-// ask sends one request. When ctx ends before the answer, the request is seen to its end in the background: the lock may still be granted, and
-// is given back then.
+// ask sends one request. When ctx ends before the answer, the request is seen to its end in the
+// background: the lock may still be granted, and is given back then.
 func (a *acquisition) ask(ctx context.Context, wait time.Duration) (lease, error) {
 	type answer struct {
 		lease     lease
@@ -189,7 +193,8 @@ func (a *acquisition) send(ctx context.Context, wait time.Duration) (lease, bool
 	r, err := a.client.once(ctx, call{
 		op: a.op, method: "POST", path: a.target.path("acquire"), out: &b, timeout: wait + a.client.cfg.Timeout,
 		body: acquireBody{
-			TTL: a.o.TTL.Milliseconds(), Wait: wait.Milliseconds(), Token: a.o.Token, Owner: a.o.Owner, Mode: a.o.Mode, Metadata: a.o.Metadata,
+			TTL: a.o.TTL.Milliseconds(), Wait: wait.Milliseconds(), Token: a.o.Token, Owner: a.o.Owner, Mode: a.o.Mode,
+			Metadata:    a.o.Metadata,
 			Consistency: a.o.Consistency, Capacity: a.target.capacity,
 		},
 	})
@@ -203,7 +208,8 @@ func (a *acquisition) giveBack(ctx context.Context) {
 	_ = a.client.release(ctx, a.target, a.o) // what cannot be released ends with its TTL
 }
 
-// refresh renews a lease that was granted after a long wait, since it counts from the start of its request.
+// refresh renews a lease that was granted after a long wait, since it counts from the start of its
+// request.
 func (a *acquisition) refresh(ctx context.Context, l *lease) error {
 	if time.Since(l.started) <= l.ttl/3 {
 		return nil

@@ -14,8 +14,11 @@ import (
 
 func TestAnAcquireWhoseAnswerWasLostIsRepeatedWithTheSameToken(t *testing.T) {
 	inBubble(t, func(b bubble) {
-		b.api.Break(func(action string, n int) fakeapi.Fault { return fakeapi.Fault{Lose: action == "acquire" && n < 2} })
-		for _, acquire := range []func(context.Context, string, client.LockOptions) (*client.Lock, error){b.c.TryLock, b.c.Lock} {
+		b.api.Break(func(action string, n int) fakeapi.Fault {
+			return fakeapi.Fault{Lose: action == "acquire" && n < 2}
+		})
+		for _, acquire := range []func(context.Context, string, client.LockOptions) (*client.Lock, error){b.c.TryLock,
+			b.c.Lock} {
 			l, err := acquire(b.Context(), "report", client.LockOptions{TTL: ttl})
 			require.NoError(b, err, "it is not refused because it holds the lock itself")
 			require.NoError(b, l.Unlock(b.Context()))

@@ -42,7 +42,8 @@ type reply struct {
 	uncertain bool
 }
 
-// pathTo joins segments to a path, escaped as the AWS SDK does it: whatever is not an unreserved character of RFC 3986.
+// pathTo joins segments to a path, escaped as the AWS SDK does it: whatever is not an unreserved
+// character of RFC 3986.
 func pathTo(segments ...string) string {
 	var b strings.Builder
 	for _, s := range segments {
@@ -137,12 +138,14 @@ func (c *Client) attempt(ctx context.Context, q call, body []byte) (reply, error
 	}
 	r.status, r.header = response.StatusCode, response.Header
 	if len(text) > maxResponse {
-		return r, &Error{Op: q.op, Code: codeUnexpected, Status: r.status, Detail: fmt.Sprintf("the answer is over %d bytes", maxResponse)}
+		return r, &Error{Op: q.op, Code: codeUnexpected, Status: r.status,
+			Detail: fmt.Sprintf("the answer is over %d bytes", maxResponse)}
 	}
 	return r, q.decode(response, text)
 }
 
-// notSentError is a failure before anything was sent, which no repetition helps: there are no credentials, for example.
+// notSentError is a failure before anything was sent, which no repetition helps: there are no
+// credentials, for example.
 type notSentError struct{ error }
 
 func (e notSentError) Unwrap() error { return e.error }
@@ -189,7 +192,8 @@ func (q call) failed(ctx context.Context, timeout time.Duration, err error) erro
 	case errors.As(err, &wrapped):
 		err = wrapped.Err // without the URL: the operation is named already
 	}
-	return &Error{Op: q.op, Code: codeUnreachable, Detail: "the API cannot be reached", unsent: neverSent(err), cause: err}
+	return &Error{Op: q.op, Code: codeUnreachable, Detail: "the API cannot be reached", unsent: neverSent(err),
+		cause: err}
 }
 
 // decode reads an answer's body into out, or into an error.

@@ -23,7 +23,8 @@ import (
 	"github.com/sluicehq/sluice/shared/routes"
 )
 
-// server records what it is asked and answers with what its script says for the n-th request, from 0.
+// server records what it is asked and answers with what its script says for the n-th request, from
+// 0.
 type server struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -89,30 +90,64 @@ func TestWhatCannotBeDoneTwiceIsNotRepeatedOnceItMayHaveBeenDone(t *testing.T) {
 		call   func(*client.Client) error
 		repeat bool
 	}{
-		"a limit check":            {func(c *client.Client) error { _, err := c.Allow(ctx, "login", "ann"); return err }, false},
-		"a limit check, on demand": {func(c *client.Client) error { _, err := c.Allow(ctx, "login", "ann", client.Repeatable()); return err }, true},
+		"a limit check": {func(c *client.Client) error {
+			_, err := c.Allow(ctx, "login", "ann")
+			return err
+		}, false},
+		"a limit check, on demand": {func(c *client.Client) error {
+			_, err := c.Allow(ctx, "login", "ann", client.Repeatable())
+			return err
+		}, true},
 		"several limit checks": {func(c *client.Client) error {
 			_, _, err := c.CheckAll(ctx, []client.Check{{"login", "ann", 1}})
 			return err
 		}, false},
-		"a refund":            {func(c *client.Client) error { _, err := c.Refund(ctx, "login", "ann", 1); return err }, false},
-		"a peek":              {func(c *client.Client) error { _, err := c.Peek(ctx, "login", "ann"); return err }, true},
-		"a reset":             {func(c *client.Client) error { return c.Reset(ctx, "login", "ann") }, true},
-		"a forced release":    {func(c *client.Client) error { _, err := c.ForceRelease(ctx, "report", ""); return err }, false},
-		"a redrive by number": {func(c *client.Client) error { _, err := c.Queue("q").Redrive(ctx, nil, 10); return err }, false},
-		"a redrive by id":     {func(c *client.Client) error { _, err := c.Queue("q").Redrive(ctx, []string{"a"}, 0); return err }, true},
-		"a push":              {func(c *client.Client) error { _, err := c.Queue("q").Push(ctx, client.Job{}); return err }, true},
-		"a cancel":            {func(c *client.Client) error { _, err := c.Queue("q").Cancel(ctx, "a"); return err }, true},
-		"storing a policy":    {func(c *client.Client) error { _, err := c.PutPolicy(ctx, policy.Policy{Name: "p"}); return err }, true},
+		"a refund": {func(c *client.Client) error {
+			_, err := c.Refund(ctx, "login", "ann", 1)
+			return err
+		}, false},
+		"a peek": {func(c *client.Client) error {
+			_, err := c.Peek(ctx, "login", "ann")
+			return err
+		}, true},
+		"a reset": {func(c *client.Client) error { return c.Reset(ctx, "login", "ann") }, true},
+		"a forced release": {func(c *client.Client) error {
+			_, err := c.ForceRelease(ctx, "report", "")
+			return err
+		}, false},
+		"a redrive by number": {func(c *client.Client) error {
+			_, err := c.Queue("q").Redrive(ctx, nil, 10)
+			return err
+		}, false},
+		"a redrive by id": {func(c *client.Client) error {
+			_, err := c.Queue("q").Redrive(ctx, []string{"a"}, 0)
+			return err
+		}, true},
+		"a push": {func(c *client.Client) error {
+			_, err := c.Queue("q").Push(ctx, client.Job{})
+			return err
+		}, true},
+		"a cancel": {func(c *client.Client) error {
+			_, err := c.Queue("q").Cancel(ctx, "a")
+			return err
+		}, true},
+		"storing a policy": {func(c *client.Client) error {
+			_, err := c.PutPolicy(ctx, policy.Policy{Name: "p"})
+			return err
+		}, true},
 		"storing one on a condition": {func(c *client.Client) error {
 			_, err := c.PutPolicy(ctx, policy.Policy{Name: "p"}, client.IfNoneMatch())
 			return err
 		}, false},
-		"deleting one on a condition": {func(c *client.Client) error { return c.DeletePolicy(ctx, "p", client.IfMatch(`"1"`)) }, false},
+		"deleting one on a condition": {func(c *client.Client) error {
+			return c.DeletePolicy(ctx, "p", client.IfMatch(`"1"`))
+		}, false},
 	} {
 		for trouble, fail := range map[string]func(http.ResponseWriter){
-			"its answer is lost":    cut,
-			"the gateway times out": func(w http.ResponseWriter) { say(w, 504, `{"message":"Endpoint request timed out"}`) },
+			"its answer is lost": cut,
+			"the gateway times out": func(w http.ResponseWriter) {
+				say(w, 504, `{"message":"Endpoint request timed out"}`)
+			},
 			"the function's time ran out": func(w http.ResponseWriter) {
 				say(w, 504, `{"code":"deadline_exceeded","status":504,"detail":"late"}`)
 			},
@@ -138,7 +173,8 @@ func TestWhatNeverArrivedIsAlwaysRepeated(t *testing.T) {
 		dials.Add(1)
 		return nil, &net.OpError{Op: "dial", Err: io.ErrUnexpectedEOF}
 	}}
-	c, err := client.New(client.Config{Endpoint: "http://sluice.test", Auth: client.None, Retries: 2, HTTPClient: &http.Client{Transport: transport}})
+	c, err := client.New(client.Config{Endpoint: "http://sluice.test", Auth: client.None, Retries: 2,
+		HTTPClient: &http.Client{Transport: transport}})
 	require.NoError(t, err)
 	_, err = c.Allow(t.Context(), "login", "ann")
 	require.ErrorIs(t, err, client.ErrUnreachable)
@@ -204,14 +240,18 @@ func TestEveryErrorOfTheContractMatchesItsSentinel(t *testing.T) {
 		status   int
 		sentinel error
 	}{
-		"invalid_request": {400, client.ErrInvalidRequest}, "not_found": {404, client.ErrNotFound}, "job_not_found": {404, client.ErrJobNotFound},
-		"queue_not_found": {404, client.ErrQueueNotFound}, "policy_not_found": {404, client.ErrPolicyNotFound}, "lock_held": {409, client.ErrLockHeld},
-		"lock_not_held": {409, client.ErrLockNotHeld}, "job_conflict": {409, client.ErrJobConflict}, "precondition_failed": {412, client.ErrPreconditionFailed},
-		"payload_too_large": {413, client.ErrPayloadTooLarge}, "quota_exceeded": {429, client.ErrQuotaExceeded},
+		"invalid_request": {400, client.ErrInvalidRequest}, "not_found": {404, client.ErrNotFound},
+		"job_not_found":   {404, client.ErrJobNotFound},
+		"queue_not_found": {404, client.ErrQueueNotFound}, "policy_not_found": {404, client.ErrPolicyNotFound},
+		"lock_held":     {409, client.ErrLockHeld},
+		"lock_not_held": {409, client.ErrLockNotHeld}, "job_conflict": {409, client.ErrJobConflict},
+		"precondition_failed": {412, client.ErrPreconditionFailed},
+		"payload_too_large":   {413, client.ErrPayloadTooLarge}, "quota_exceeded": {429, client.ErrQuotaExceeded},
 		"store_unavailable": {503, client.ErrStoreUnavailable},
 	} {
 		s := serve(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
-			say(w, want.status, `{"code":"`+code+`","status":400,"detail":"what happened","errors":[{"field":"a","message":"b"}],"state":"dead"}`)
+			say(w, want.status,
+				`{"code":"`+code+`","status":400,"detail":"what happened","errors":[{"field":"a","message":"b"}],"state":"dead"}`)
 		})
 		_, err := s.client(t, client.Config{Retries: -1}).Queues(t.Context())
 		require.ErrorIs(t, err, want.sentinel, code)
@@ -232,12 +272,18 @@ func TestAnswersThatAreNotTheAPIsAreSaidToBeSo(t *testing.T) {
 		text   string
 		want   string
 	}{
-		"a web page":          {200, "<html>", "error listing the queues: the answer is not the API's: is the endpoint right?: invalid character '<' looking for beginning of value"},
-		"another API's 404":   {404, `{"message":"Not Found"}`, "error listing the queues: the answer is 404 (Not Found), and not the API's: is the endpoint right?"},
-		"the gateway's 403":   {403, `{"message":"Forbidden"}`, "error listing the queues: the gateway refused the request (Forbidden): are the credentials, the region and the clock right, and may they invoke the API?"},
-		"the gateway's 500":   {500, `{"message":"Internal Server Error"}`, "error listing the queues: the gateway answered 500 (Internal Server Error)"},
-		"a redirect":          {302, ``, "error listing the queues: the answer is 302, and not the API's: is the endpoint right?"},
-		"more than it may be": {200, strings.Repeat(" ", 16<<20+1), "error listing the queues: the answer is over 16777216 bytes"},
+		"a web page": {200, "<html>",
+			"error listing the queues: the answer is not the API's: is the endpoint right?: invalid character '<' looking for beginning of value"},
+		"another API's 404": {404, `{"message":"Not Found"}`,
+			"error listing the queues: the answer is 404 (Not Found), and not the API's: is the endpoint right?"},
+		"the gateway's 403": {403, `{"message":"Forbidden"}`,
+			"error listing the queues: the gateway refused the request (Forbidden): are the credentials, the region and the clock right, and may they invoke the API?"},
+		"the gateway's 500": {500, `{"message":"Internal Server Error"}`,
+			"error listing the queues: the gateway answered 500 (Internal Server Error)"},
+		"a redirect": {302, ``,
+			"error listing the queues: the answer is 302, and not the API's: is the endpoint right?"},
+		"more than it may be": {200, strings.Repeat(" ", 16<<20+1),
+			"error listing the queues: the answer is over 16777216 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -255,14 +301,18 @@ func TestAnswersThatAreNotTheAPIsAreSaidToBeSo(t *testing.T) {
 func TestRequestsAreSignedAsAPIGatewayVerifiesThem(t *testing.T) {
 	t.Parallel()
 	var fronted atomic.Pointer[gateway.Gateway]
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fronted.Load().ServeHTTP(w, r) }))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fronted.Load().ServeHTTP(w, r)
+	}))
 	t.Cleanup(s.Close)
 	fronted.Store(gateway.New(gateway.Config{
-		Routes: routes.All(), RequireIAM: true, Credentials: map[string]string{"AKIDEXAMPLE": "secret"}, Invoker: accepting{},
+		Routes: routes.All(), RequireIAM: true, Credentials: map[string]string{"AKIDEXAMPLE": "secret"},
+		Invoker: accepting{},
 	}))
 	signed := func(secret string) *client.Client {
 		c, err := client.New(client.Config{
-			Endpoint: s.URL, Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", secret, "session"),
+			Endpoint: s.URL, Region: "eu-central-1",
+			Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", secret, "session"),
 		})
 		require.NoError(t, err)
 		return c
@@ -272,7 +322,8 @@ func TestRequestsAreSignedAsAPIGatewayVerifiesThem(t *testing.T) {
 		"a name with a colon": second(signed("secret").Inspect(ctx, "order:42.a_b-c", client.Strong)),
 		"a strange key":       second(signed("secret").Peek(ctx, "login", "a b+c/ä?&=%~*'()")),
 		"a body":              second(signed("secret").Queue("q").Push(ctx, client.Job{Payload: "<ä>"})),
-		"conditions":          second(signed("secret").PutPolicy(ctx, policy.Policy{Name: "p"}, client.IfMatch(`"1-ab"`))),
+		"conditions": second(signed("secret").PutPolicy(ctx, policy.Policy{Name: "p"},
+			client.IfMatch(`"1-ab"`))),
 	} {
 		require.NoError(t, err, what)
 	}
@@ -300,9 +351,12 @@ func TestTheHostSaysWhichServiceAndRegionToSignFor(t *testing.T) {
 		var seen *http.Request
 		transport := roundTrip(func(r *http.Request) (*http.Response, error) {
 			seen = r
-			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"queues":[]}`))}, nil
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{},
+				Body: io.NopCloser(strings.NewReader(`{"queues":[]}`))}, nil
 		})
-		cfg := client.Config{Endpoint: endpoint, Credentials: credentials.NewStaticCredentialsProvider("AKID", "secret", ""), HTTPClient: &http.Client{Transport: transport}}
+		cfg := client.Config{Endpoint: endpoint,
+			Credentials: credentials.NewStaticCredentialsProvider("AKID", "secret", ""),
+			HTTPClient:  &http.Client{Transport: transport}}
 		if strings.Contains(endpoint, "example.com") {
 			cfg.Region = "eu-west-3"
 		}

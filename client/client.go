@@ -28,22 +28,27 @@ type Config struct {
 	Endpoint string
 	// Auth is [IAM] by default.
 	Auth Auth
-	// Region is the one to sign for when the endpoint's host name does not say it, as AWS's names do. Default: that of the AWS configuration.
+	// Region is the one to sign for when the endpoint's host name does not say it, as AWS's names
+	// do. Default: that of the AWS configuration.
 	Region string
-	// Credentials sign the requests. Default: the chain of the AWS SDK, which is asked at the first request.
+	// Credentials sign the requests. Default: the chain of the AWS SDK, which is asked at the first
+	// request.
 	Credentials aws.CredentialsProvider
-	// HTTPClient sends the requests. Its RoundTripper must obey the request's context. Default: one with a pool of its own.
+	// HTTPClient sends the requests. Its RoundTripper must obey the request's context. Default: one
+	// with a pool of its own.
 	HTTPClient *http.Client
 	// Retries is how often a failed call is repeated. Default 3; negative is never.
 	//
-	// Only what is safe is repeated: reads, and writes that a token, an id or their nature makes idempotent. A limit check, a refund, a forced
-	// release, a redrive by number and a conditional change of a policy are repeated only when the request surely never arrived.
+	// Only what is safe is repeated: reads, and writes that a token, an id or their nature makes
+	// idempotent. A limit check, a refund, a forced release, a redrive by number and a conditional
+	// change of a policy are repeated only when the request surely never arrived.
 	Retries int
 	// Timeout is for one attempt, without the time a lock waits. Default 10 s.
 	Timeout time.Duration
 	// UserAgent is sent before this package's own.
 	UserAgent string
-	// Traceparent returns the W3C trace context of ctx, or "". It is sent with every request, and travels with a job to its consumer.
+	// Traceparent returns the W3C trace context of ctx, or "". It is sent with every request, and
+	// travels with a job to its consumer.
 	Traceparent func(ctx context.Context) string
 }
 
@@ -82,7 +87,9 @@ func (c Config) validate() (*url.URL, error) {
 	case c.Endpoint == "":
 		return nil, errors.New("the endpoint is missing: give the URL of the API")
 	case err != nil || (endpoint.Scheme != "https" && endpoint.Scheme != "http") || endpoint.Host == "":
-		return nil, fmt.Errorf("the endpoint %q is not a URL such as https://abc123.execute-api.eu-central-1.amazonaws.com", c.Endpoint)
+		return nil,
+			fmt.Errorf("the endpoint %q is not a URL such as https://abc123.execute-api.eu-central-1.amazonaws.com",
+				c.Endpoint)
 	case endpoint.RawQuery != "" || endpoint.Fragment != "" || endpoint.User != nil:
 		return nil, errors.New("the endpoint must have no query, fragment or user")
 	case c.Auth != IAM && c.Auth != None:
@@ -93,7 +100,8 @@ func (c Config) validate() (*url.URL, error) {
 	return endpoint, nil
 }
 
-// newHTTPClient has a pool that a busy process does not exhaust, and follows no redirects: a signature is for one URL.
+// newHTTPClient has a pool that a busy process does not exhaust, and follows no redirects: a
+// signature is for one URL.
 func newHTTPClient() *http.Client {
 	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
@@ -128,10 +136,12 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close waits until what abandoned calls left behind has been given back, or until ctx ends, and closes idle connections.
+// Close waits until what abandoned calls left behind has been given back, or until ctx ends, and
+// closes idle connections.
 //
-// A call of [Client.Lock] that ends with its context may still be granted the lock at the other end; this client then gives it back in the
-// background, within about 20 s. A process that ends sooner leaves such a lock to its TTL.
+// A call of [Client.Lock] that ends with its context may still be granted the lock at the other
+// end; this client then gives it back in the background, within about 20 s. A process that ends
+// sooner leaves such a lock to its TTL.
 func (c *Client) Close(ctx context.Context) error {
 	defer c.cfg.HTTPClient.CloseIdleConnections()
 	done := make(chan struct{})

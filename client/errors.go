@@ -27,7 +27,8 @@ var (
 	ErrUnreachable        = errors.New("the API cannot be reached")
 )
 
-// Why a lock was lost. They are the cause of its context, and an [*Error] of a renewal or release matches the first three.
+// Why a lock was lost. They are the cause of its context, and an [*Error] of a renewal or release
+// matches the first three.
 var (
 	ErrExpired          = errors.New("the lease expired")
 	ErrStolen           = errors.New("somebody else holds the lock")
@@ -58,7 +59,8 @@ const (
 type Error struct {
 	// Op is what was being done: `acquiring the lock "report"`.
 	Op string
-	// Code is one of the contract's, or forbidden, throttled, unavailable, unreachable or unexpected.
+	// Code is one of the contract's, or forbidden, throttled, unavailable, unreachable or
+	// unexpected.
 	Code fault.Code
 	// Status is the HTTP status, or 0 when there was no answer.
 	Status int
@@ -66,12 +68,13 @@ type Error struct {
 	Detail string
 	// RequestID finds the request in the logs of the API.
 	RequestID string
-	// RetryAfter is how long to wait before the same call may succeed; zero when that is not known. For a lock that is held it is the
-	// remaining lease of its holder.
+	// RetryAfter is how long to wait before the same call may succeed; zero when that is not known.
+	// For a lock that is held it is the remaining lease of its holder.
 	RetryAfter time.Duration
 	// Fields are the invalid inputs of an invalid_request.
 	Fields []Field
-	// Reason of a lock_not_held is "expired" or "held_by_other"; Forced says that it was released by force.
+	// Reason of a lock_not_held is "expired" or "held_by_other"; Forced says that it was released
+	// by force.
 	Reason string
 	Forced bool
 	// Holder is the public label of who holds a lock.

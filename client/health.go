@@ -26,7 +26,8 @@ func (h Health) Healthy() bool { return h.Status != "unhealthy" && h.Status != "
 func (c *Client) Health(ctx context.Context) (Health, error) {
 	var h Health
 	_, err := c.do(ctx, call{
-		op: "asking for health", method: "GET", path: pathTo("v1", "health"), out: &h, statuses: []int{http.StatusServiceUnavailable},
+		op: "asking for health", method: "GET", path: pathTo("v1", "health"), out: &h,
+		statuses: []int{http.StatusServiceUnavailable},
 	})
 	return h, err
 }

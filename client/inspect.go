@@ -32,8 +32,9 @@ func (c *Client) Inspect(ctx context.Context, name string, at Consistency) (Lock
 	return c.inspect(ctx, target{kind: locks, name: name}, at)
 }
 
-// ForceRelease takes a lock from everybody who holds it, and returns how many did. Their contexts end with [ErrForced] at their next renewal; the
-// next fence is higher than theirs, so that the resource refuses them at once.
+// ForceRelease takes a lock from everybody who holds it, and returns how many did. Their contexts
+// end with [ErrForced] at their next renewal; the next fence is higher than theirs, so that the
+// resource refuses them at once.
 func (c *Client) ForceRelease(ctx context.Context, name string, at Consistency) (int, error) {
 	return c.force(ctx, target{kind: locks, name: name}, at)
 }
@@ -47,8 +48,9 @@ func (c *Client) ReleaseToken(ctx context.Context, name, token string, at Consis
 	return c.release(ctx, t, LockOptions{Token: token, Consistency: at})
 }
 
-// Resume takes over a lock that token holds, from another process that called [Lock.Detach] or ended: it renews the lease, and never takes a lock
-// that has expired. The TTL and the other options are the new holder's.
+// Resume takes over a lock that token holds, from another process that called [Lock.Detach] or
+// ended: it renews the lease, and never takes a lock that has expired. The TTL and the other
+// options are the new holder's.
 //
 // Errors: [ErrLockNotHeld], with the reason.
 func (c *Client) Resume(ctx context.Context, name, token string, o LockOptions) (*Lock, error) {

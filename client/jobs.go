@@ -44,7 +44,8 @@ func (q *Queue) Get(ctx context.Context, id string) (JobInfo, error) {
 	return j, err
 }
 
-// Change is what [Queue.Reschedule] changes. Give a Delay from now, a RunAt or neither, and a Payload or not.
+// Change is what [Queue.Reschedule] changes. Give a Delay from now, a RunAt or neither, and a
+// Payload or not.
 type Change struct {
 	// Delay is from now; nil keeps the time.
 	Delay *time.Duration
@@ -54,7 +55,8 @@ type Change struct {
 	Payload any
 }
 
-// Reschedule changes a job that is still scheduled, and keeps its ID. Errors: [ErrJobNotFound]; [ErrJobConflict] once it is on its way.
+// Reschedule changes a job that is still scheduled, and keeps its ID. Errors: [ErrJobNotFound];
+// [ErrJobConflict] once it is on its way.
 func (q *Queue) Reschedule(ctx context.Context, id string, change Change) (JobInfo, error) {
 	body := struct {
 		RunAt   string          `json:"run_at,omitzero"`
@@ -77,15 +79,17 @@ func (q *Queue) Reschedule(ctx context.Context, id string, change Change) (JobIn
 	return j, err
 }
 
-// Cancel takes a scheduled job out. Errors: [ErrJobNotFound]; [ErrJobConflict] once it is on its way.
+// Cancel takes a scheduled job out. Errors: [ErrJobNotFound]; [ErrJobConflict] once it is on its
+// way.
 func (q *Queue) Cancel(ctx context.Context, id string) (Settled, error) {
 	var s Settled
 	r, err := q.job(ctx, "canceling", id, call{method: "DELETE", out: &s})
 	return q.settled(s, id, r, err, Canceled)
 }
 
-// Ack says that an attempt succeeded. Errors: [ErrJobNotFound]; [ErrJobConflict] with the job's State when it awaits no ack of that attempt:
-// [Dispatched] for a job of one attempt, which needs none.
+// Ack says that an attempt succeeded. Errors: [ErrJobNotFound]; [ErrJobConflict] with the job's
+// State when it awaits no ack of that attempt: [Dispatched] for a job of one attempt, which needs
+// none.
 func (q *Queue) Ack(ctx context.Context, id string, attempt int) (Settled, error) {
 	var s Settled
 	body := map[string]int{"attempt": attempt}
@@ -93,8 +97,8 @@ func (q *Queue) Ack(ctx context.Context, id string, attempt int) (Settled, error
 	return q.settled(s, id, r, err, Succeeded)
 }
 
-// Nack says that an attempt failed, and why: the job is scheduled again, after delay or, when that is nil, after its backoff; after its last attempt
-// it is dead. Errors: as of [Queue.Ack].
+// Nack says that an attempt failed, and why: the job is scheduled again, after delay or, when that
+// is nil, after its backoff; after its last attempt it is dead. Errors: as of [Queue.Ack].
 func (q *Queue) Nack(ctx context.Context, id string, attempt int, why string, delay *time.Duration) (Settled, error) {
 	var s Settled
 	body := struct {
@@ -110,7 +114,8 @@ func (q *Queue) Nack(ctx context.Context, id string, attempt int, why string, de
 	return q.settled(s, id, r, err, Scheduled, Dead)
 }
 
-// settled takes a conflict for success when a repetition met what an earlier attempt, whose answer was lost, had done.
+// settled takes a conflict for success when a repetition met what an earlier attempt, whose answer
+// was lost, had done.
 func (q *Queue) settled(s Settled, id string, r reply, err error, done ...JobState) (Settled, error) {
 	var e *Error
 	if !r.uncertain || !errors.As(err, &e) || !errors.Is(e, ErrJobConflict) {
@@ -127,14 +132,15 @@ func (q *Queue) settled(s Settled, id string, r reply, err error, done ...JobSta
 // dispatchLag is how long a dispatcher may take to note that SQS has a message.
 const dispatchLag = 3 * time.Second
 
-// settle sends an ack or a nack. A consumer can be quicker than the dispatcher's note that SQS has the message: while the job is still dispatching
-// that attempt, it asks again.
+// settle sends an ack or a nack. A consumer can be quicker than the dispatcher's note that SQS has
+// the message: while the job is still dispatching that attempt, it asks again.
 func (q *Queue) settle(ctx context.Context, doing, id string, attempt int, request call, action string) (reply, error) {
 	started := time.Now()
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
 		r, err := q.job(ctx, doing, id, request, action)
 		var e *Error
-		early := errors.As(err, &e) && errors.Is(e, ErrJobConflict) && e.State == Dispatching && (e.Attempt == 0 || e.Attempt == attempt)
+		early := errors.As(err, &e) && errors.Is(e, ErrJobConflict) && e.State == Dispatching &&
+			(e.Attempt == 0 || e.Attempt == attempt)
 		if !early || time.Since(started) > dispatchLag || !pause(ctx, wait+rand.N(wait)) {
 			return r, err
 		}
@@ -161,7 +167,8 @@ type JobPage struct {
 	NextCursor string `json:"next_cursor,omitempty"`
 }
 
-// ListPage reads one page of jobs: those in a state ("" for all), up to limit (1 to 200; 0 is the API's default), from a cursor ("" for the start).
+// ListPage reads one page of jobs: those in a state ("" for all), up to limit (1 to 200; 0 is the
+// API's default), from a cursor ("" for the start).
 func (q *Queue) ListPage(ctx context.Context, state JobState, limit int, cursor string) (JobPage, error) {
 	query := url.Values{}
 	for name, value := range map[string]string{"state": string(state), "cursor": cursor} {

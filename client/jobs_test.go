@@ -19,24 +19,30 @@ func TestAPushCarriesEveryFieldOfAJob(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Sluice-Degraded", "enqueue-outbox")
-		say(w, 202, `{"id":"order-42","queue":"orders","state":"scheduled","run_at":"2030-01-02T03:04:05.678Z","attempt":0,"duplicate":false}`)
+		say(w, 202,
+			`{"id":"order-42","queue":"orders","state":"scheduled","run_at":"2030-01-02T03:04:05.678Z","attempt":0,"duplicate":false}`)
 	})
 	at := time.Date(2030, 1, 2, 3, 4, 5, 677_000_001, time.UTC)
 	receipt, err := s.client(t, client.Config{}).Queue("orders").Push(t.Context(), client.Job{
-		Payload: map[string]string{"html": "<b>&"}, RunAt: at, ID: "order-42", MaxAttempts: 3, AckTimeout: time.Minute, ExpiresAt: at.Add(time.Hour),
-		Backoff: &client.Backoff{Initial: time.Second, Max: time.Hour, Multiplier: 3, NoJitter: true}, Group: "g", Headers: map[string]string{"a": "b"}, Durable: true,
+		Payload: map[string]string{"html": "<b>&"}, RunAt: at, ID: "order-42", MaxAttempts: 3, AckTimeout: time.Minute,
+		ExpiresAt: at.Add(time.Hour),
+		Backoff:   &client.Backoff{Initial: time.Second, Max: time.Hour, Multiplier: 3, NoJitter: true}, Group: "g",
+		Headers: map[string]string{"a": "b"}, Durable: true,
 	})
 	require.NoError(t, err)
 	require.Equal(t, client.Receipt{
-		ID: "order-42", Queue: "orders", State: client.Scheduled, RunAt: time.Date(2030, 1, 2, 3, 4, 5, 678_000_000, time.UTC), Degraded: "enqueue-outbox",
+		ID: "order-42", Queue: "orders", State: client.Scheduled,
+		RunAt: time.Date(2030, 1, 2, 3, 4, 5, 678_000_000, time.UTC), Degraded: "enqueue-outbox",
 	}, receipt)
 	got := s.got()[0]
 	require.Equal(t, "POST /v1/queues/orders/jobs", got.method+" "+got.path)
 	require.Empty(t, got.header.Get("Idempotency-Key"), "the id stands in the body")
 	require.Equal(t, map[string]any{
-		"payload": map[string]any{"html": "<b>&"}, "run_at": "2030-01-02T03:04:05.678Z", "id": "order-42", "max_attempts": 3., "ack_timeout_ms": 60_000.,
-		"expires_at": "2030-01-02T04:04:05.678Z", "backoff": map[string]any{"initial_ms": 1000., "max_ms": 3_600_000., "multiplier": 3., "jitter": false},
-		"group": "g", "headers": map[string]any{"a": "b"}, "durability": "dynamodb",
+		"payload": map[string]any{"html": "<b>&"}, "run_at": "2030-01-02T03:04:05.678Z", "id": "order-42",
+		"max_attempts": 3., "ack_timeout_ms": 60_000.,
+		"expires_at": "2030-01-02T04:04:05.678Z",
+		"backoff":    map[string]any{"initial_ms": 1000., "max_ms": 3_600_000., "multiplier": 3., "jitter": false},
+		"group":      "g", "headers": map[string]any{"a": "b"}, "durability": "dynamodb",
 	}, got.body, "instants are rounded up: nothing is early")
 }
 
@@ -46,16 +52,19 @@ func TestAPushWithoutAnIDIsRepeatedUnderOneKeyAndIsNoDuplicateOfItself(t *testin
 		if n == 0 {
 			cut(w)
 		}
-		say(w, 200, `{"id":"made","queue":"orders","state":"scheduled","run_at":"2030-01-02T03:04:05.678Z","attempt":0,"duplicate":true}`)
+		say(w, 200,
+			`{"id":"made","queue":"orders","state":"scheduled","run_at":"2030-01-02T03:04:05.678Z","attempt":0,"duplicate":true}`)
 	})
-	receipt, err := s.client(t, client.Config{}).Queue("orders").Push(t.Context(), client.Job{Delay: 1500 * time.Microsecond})
+	receipt, err := s.client(t, client.Config{}).Queue("orders").Push(t.Context(),
+		client.Job{Delay: 1500 * time.Microsecond})
 	require.NoError(t, err)
 	require.False(t, receipt.Duplicate)
 	got := s.got()
 	require.Len(t, got, 2)
 	require.Equal(t, got[0].header.Get("Idempotency-Key"), got[1].header.Get("Idempotency-Key"))
 	require.GreaterOrEqual(t, len(got[0].header.Get("Idempotency-Key")), 26)
-	require.Equal(t, map[string]any{"payload": nil, "delay_ms": 2.}, got[0].body, "a delay is rounded up: nothing is early")
+	require.Equal(t, map[string]any{"payload": nil, "delay_ms": 2.}, got[0].body,
+		"a delay is rounded up: nothing is early")
 }
 
 func TestAPushThatFailedSaysUnderWhichIDToTryAgain(t *testing.T) {
@@ -72,10 +81,12 @@ func takeBatch(w http.ResponseWriter, body map[string]any) {
 	for _, j := range body["jobs"].([]any) {
 		job := j.(map[string]any)
 		if job["payload"] == "bad" {
-			results = append(results, map[string]any{"error": map[string]any{"code": "invalid_request", "status": 400, "detail": "bad"}})
+			results = append(results, map[string]any{"error": map[string]any{"code": "invalid_request", "status": 400,
+				"detail": "bad"}})
 			continue
 		}
-		results = append(results, map[string]any{"id": job["id"], "queue": "orders", "state": "scheduled", "run_at": time.Now(), "duplicate": false})
+		results = append(results, map[string]any{"id": job["id"], "queue": "orders", "state": "scheduled",
+			"run_at": time.Now(), "duplicate": false})
 	}
 	text, _ := json.Marshal(map[string]any{"results": results})
 	say(w, 200, string(text))
@@ -136,7 +147,8 @@ func TestABatchGoesOnAfterARequestThatFailed(t *testing.T) {
 		}
 		takeBatch(w, s.got()[n].body)
 	})
-	results, err := s.client(t, client.Config{Retries: -1}).Queue("orders").PushBatch(t.Context(), append(make([]client.Job, 501), client.Job{Payload: func() {}}))
+	results, err := s.client(t, client.Config{Retries: -1}).Queue("orders").PushBatch(t.Context(),
+		append(make([]client.Job, 501), client.Job{Payload: func() {}}))
 	require.ErrorIs(t, err, client.ErrStoreUnavailable)
 	for i, r := range results {
 		require.NotEmpty(t, r.ID)
@@ -158,10 +170,18 @@ func TestWhatALostAnswerHadDoneAlreadyCountsAsDone(t *testing.T) {
 		call  func(*client.Queue) (client.Settled, error)
 		state client.JobState
 	}{
-		"a cancel":              {func(q *client.Queue) (client.Settled, error) { return q.Cancel(ctx, "a") }, client.Canceled},
-		"an ack":                {func(q *client.Queue) (client.Settled, error) { return q.Ack(ctx, "a", 2) }, client.Succeeded},
-		"a nack":                {func(q *client.Queue) (client.Settled, error) { return q.Nack(ctx, "a", 2, "why", nil) }, client.Scheduled},
-		"a nack after the last": {func(q *client.Queue) (client.Settled, error) { return q.Nack(ctx, "a", 2, "why", nil) }, client.Dead},
+		"a cancel": {func(q *client.Queue) (client.Settled, error) {
+			return q.Cancel(ctx, "a")
+		}, client.Canceled},
+		"an ack": {func(q *client.Queue) (client.Settled, error) {
+			return q.Ack(ctx, "a", 2)
+		}, client.Succeeded},
+		"a nack": {func(q *client.Queue) (client.Settled, error) {
+			return q.Nack(ctx, "a", 2, "why", nil)
+		}, client.Scheduled},
+		"a nack after the last": {func(q *client.Queue) (client.Settled, error) {
+			return q.Nack(ctx, "a", 2, "why", nil)
+		}, client.Dead},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

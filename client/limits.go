@@ -49,7 +49,8 @@ type Decision struct {
 	headers http.Header // RateLimit and RateLimit-Policy
 }
 
-// RetryAfter is how long to wait before the same check may be allowed, or false when that can never be.
+// RetryAfter is how long to wait before the same check may be allowed, or false when that can never
+// be.
 func (d Decision) RetryAfter() (time.Duration, bool) {
 	if d.RetryAfterMS == nil {
 		return 0, false
@@ -60,7 +61,8 @@ func (d Decision) RetryAfter() (time.Duration, bool) {
 // CheckOption changes how a check is made.
 type CheckOption func(*call)
 
-// Repeatable allows a check to be repeated when its answer was lost. It may then be charged twice, but is never let pass unasked.
+// Repeatable allows a check to be repeated when its answer was lost. It may then be charged twice,
+// but is never let pass unasked.
 func Repeatable() CheckOption { return func(q *call) { q.repeat = always } }
 
 // Allow charges one unit and tells whether it may pass.
@@ -69,24 +71,30 @@ func (c *Client) Allow(ctx context.Context, policyName, key string, options ...C
 	return d.Allowed, err
 }
 
-// Check charges the policy's rules for a key, all or none. A denial charges nothing, and is no error.
+// Check charges the policy's rules for a key, all or none. A denial charges nothing, and is no
+// error.
 //
-// It is not repeated once it may have been charged; see [Repeatable]. Errors: [ErrPolicyNotFound], [ErrInvalidRequest], [ErrUnreachable].
+// It is not repeated once it may have been charged; see [Repeatable]. Errors: [ErrPolicyNotFound],
+// [ErrInvalidRequest], [ErrUnreachable].
 func (c *Client) Check(ctx context.Context, check Check, options ...CheckOption) (Decision, error) {
-	request := call{method: "POST", body: charge{check.Key, check.Cost}, statuses: []int{http.StatusTooManyRequests}, repeat: unsent}
+	request := call{method: "POST", body: charge{check.Key, check.Cost}, statuses: []int{http.StatusTooManyRequests},
+		repeat: unsent}
 	for _, o := range options {
 		o(&request)
 	}
 	return c.decide(ctx, "checking", check.Policy, request, "check")
 }
 
-// CheckAll charges up to 20 checks, all or none: when one denies, none is charged. allowed is whether all are.
-func (c *Client) CheckAll(ctx context.Context, checks []Check, options ...CheckOption) (decisions []Decision, allowed bool, err error) {
+// CheckAll charges up to 20 checks, all or none: when one denies, none is charged. allowed is
+// whether all are.
+func (c *Client) CheckAll(ctx context.Context, checks []Check,
+	options ...CheckOption) (decisions []Decision, allowed bool, err error) {
 	var b struct {
 		Decisions []Decision `json:"decisions"`
 	}
 	request := call{
-		op: "checking limits", method: "POST", path: pathTo("v1", "limits", "check"), body: map[string]any{"checks": checks}, out: &b,
+		op: "checking limits", method: "POST", path: pathTo("v1", "limits", "check"),
+		body: map[string]any{"checks": checks}, out: &b,
 		statuses: []int{http.StatusTooManyRequests}, repeat: unsent,
 	}
 	for _, o := range options {
@@ -107,9 +115,11 @@ func (c *Client) Peek(ctx context.Context, policyName, key string) (Decision, er
 	return c.decide(ctx, "peeking at", policyName, call{method: "GET", query: url.Values{"key": {key}}})
 }
 
-// Refund gives back what was charged, never above full. It is not repeated once it may have been done.
+// Refund gives back what was charged, never above full. It is not repeated once it may have been
+// done.
 func (c *Client) Refund(ctx context.Context, policyName, key string, cost int64) (Decision, error) {
-	return c.decide(ctx, "refunding", policyName, call{method: "POST", body: charge{key, cost}, repeat: unsent}, "refund")
+	return c.decide(ctx, "refunding", policyName, call{method: "POST", body: charge{key, cost}, repeat: unsent},
+		"refund")
 }
 
 // Reset makes the key start afresh.

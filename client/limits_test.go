@@ -41,7 +41,8 @@ func TestADenialIsADecisionAndNoError(t *testing.T) {
 func TestAnErrorIsNeverADecision(t *testing.T) {
 	t.Parallel()
 	for status, text := range map[int]string{
-		404: `{"code":"policy_not_found","status":404}`, 429: `{"message":"Too Many Requests"}`, 503: `{"code":"store_unavailable","status":503}`,
+		404: `{"code":"policy_not_found","status":404}`, 429: `{"message":"Too Many Requests"}`,
+		503: `{"code":"store_unavailable","status":503}`,
 		200: `not JSON`, 500: `{"code":"internal","status":500}`,
 	} {
 		s := serve(t, func(_ int, w http.ResponseWriter, _ *http.Request) { say(w, status, text) })
@@ -77,7 +78,9 @@ func ask(t *testing.T, c *client.Client, cfg client.LimitConfig, r *http.Request
 	limit, err := c.Middleware(cfg)
 	require.NoError(t, err)
 	w := httptest.NewRecorder()
-	limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "in") })).ServeHTTP(w, r)
+	limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "in")
+	})).ServeHTTP(w, r)
 	return w.Result()
 }
 
@@ -104,7 +107,8 @@ func TestTheMiddlewareLetsPassAndDeniesWithTheHeadersOfTheDecision(t *testing.T)
 	in := ask(t, c, client.LimitConfig{}, r)
 	require.Equal(t, "in", read(t, in))
 	require.Equal(t, `"burst";r=0;t=2`, in.Header.Get("RateLimit"))
-	require.Equal(t, map[string]any{"key": "192.0.2.1", "cost": 1.}, s.got()[0].body, "the peer is charged, without its port")
+	require.Equal(t, map[string]any{"key": "192.0.2.1", "cost": 1.}, s.got()[0].body,
+		"the peer is charged, without its port")
 
 	out := ask(t, c, client.LimitConfig{}, r)
 	require.Equal(t, 429, out.StatusCode)
@@ -149,7 +153,8 @@ func TestNoKeyEscapesTheMiddleware(t *testing.T) {
 	}
 	asked := len(s.got())
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
-	require.Equal(t, "in", read(t, ask(t, c, client.LimitConfig{Key: key}, r)), "no key, no limit: the key function says so")
+	require.Equal(t, "in", read(t, ask(t, c, client.LimitConfig{Key: key}, r)),
+		"no key, no limit: the key function says so")
 	require.Len(t, s.got(), asked)
 
 	_, err := c.Middleware(client.LimitConfig{})
@@ -160,7 +165,8 @@ func TestPoliciesAreChangedOnConditions(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("ETag", `"2-ab"`)
-		say(w, 200, `{"name":"login","mode":"enforce","rules":[{"name":"r","algorithm":"gcra","limit":5,"window_ms":1000}],"version":2,"updated_at":"2030-01-02T03:04:05.678Z"}`)
+		say(w, 200,
+			`{"name":"login","mode":"enforce","rules":[{"name":"r","algorithm":"gcra","limit":5,"window_ms":1000}],"version":2,"updated_at":"2030-01-02T03:04:05.678Z"}`)
 	})
 	c, ctx := s.client(t, client.Config{}), t.Context()
 	p, err := c.GetPolicy(ctx, "login")

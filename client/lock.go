@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// Lock is a lock, or a semaphore's permit, that this process holds. It renews itself until [Lock.Unlock] or until it is lost.
+// Lock is a lock, or a semaphore's permit, that this process holds. It renews itself until
+// [Lock.Unlock] or until it is lost.
 //
-// A lease cannot stop a process that was paused beyond it; [Lock.Fence] can: hand it to the resource, which refuses a lower one (see the
-// package fence).
+// A lease cannot stop a process that was paused beyond it; [Lock.Fence] can: hand it to the
+// resource, which refuses a lower one (see the package fence).
 type Lock struct {
 	client  *Client
 	target  target
@@ -37,7 +38,8 @@ type Lock struct {
 }
 
 func newLock(parent context.Context, c *Client, t target, o LockOptions, l lease) *Lock {
-	lock := &Lock{client: c, target: t, o: o, fence: l.fence, inUse: l.inUse, again: l.reacquired, parent: parent, stopped: make(chan struct{}), lease: l}
+	lock := &Lock{client: c, target: t, o: o, fence: l.fence, inUse: l.inUse, again: l.reacquired, parent: parent,
+		stopped: make(chan struct{}), lease: l}
 	lock.ctx, lock.cancel = context.WithCancelCause(parent)
 	if o.MaxHold > 0 {
 		lock.ends = l.started.Add(o.MaxHold)
@@ -60,16 +62,20 @@ func (l *Lock) Token() string { return l.o.Token }
 // Fence rises from holder to holder of one name. It is positive and fits in 53 bits.
 func (l *Lock) Fence() int64 { return l.fence }
 
-// InUse is how many permits of a semaphore were in use when this one was taken, itself included. It is 0 for a lock.
+// InUse is how many permits of a semaphore were in use when this one was taken, itself included. It
+// is 0 for a lock.
 func (l *Lock) InUse() int { return l.inUse }
 
-// Reacquired says that the token held the lock already when it was asked for: an answer had been lost, or the token is the caller's own.
+// Reacquired says that the token held the lock already when it was asked for: an answer had been
+// lost, or the token is the caller's own.
 func (l *Lock) Reacquired() bool { return l.again }
 
-// Context ends the moment the lock can no longer be trusted, or is given up; work that the lock protects belongs under it.
+// Context ends the moment the lock can no longer be trusted, or is given up; work that the lock
+// protects belongs under it.
 //
-// context.Cause tells why: [ErrExpired], [ErrStolen], [ErrForced], [ErrStoreUnreachable] or [ErrMaxHold] when it was lost, [ErrUnlocked] or
-// [ErrDetached] when it was given up, else that of the context which the lock was taken with.
+// context.Cause tells why: [ErrExpired], [ErrStolen], [ErrForced], [ErrStoreUnreachable] or
+// [ErrMaxHold] when it was lost, [ErrUnlocked] or [ErrDetached] when it was given up, else that of
+// the context which the lock was taken with.
 func (l *Lock) Context() context.Context { return l.ctx }
 
 // Err is why the lock was lost, or nil while it is held, and after it was given up in time.
@@ -79,19 +85,21 @@ func (l *Lock) Err() error {
 	return l.lost
 }
 
-// ValidUntil is when the lease can no longer be trusted unless it is renewed, on this process's monotonic clock. It counts from the start of
-// the last request that was granted, less an allowance for drift.
+// ValidUntil is when the lease can no longer be trusted unless it is renewed, on this process's
+// monotonic clock. It counts from the start of the last request that was granted, less an allowance
+// for drift.
 func (l *Lock) ValidUntil() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lease.until()
 }
 
-// Unlock stops the renewal, ends the lock's context and then gives the lock back, within the client's Timeout even when ctx has ended, and within
-// about a second when the lock is lost.
+// Unlock stops the renewal, ends the lock's context and then gives the lock back, within the
+// client's Timeout even when ctx has ended, and within about a second when the lock is lost.
 //
-// It returns nil when the lock was held until then, and else why it was lost: what was done under it may have met another holder's work. Another
-// call after that does nothing, unless the first one failed to reach the API.
+// It returns nil when the lock was held until then, and else why it was lost: what was done under
+// it may have met another holder's work. Another call after that does nothing, unless the first one
+// failed to reach the API.
 func (l *Lock) Unlock(ctx context.Context) error {
 	l.unlocking.Lock()
 	defer l.unlocking.Unlock()
@@ -122,8 +130,8 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	return err
 }
 
-// Detach gives the lock up without releasing it, and returns its token: another process takes it over with [Client.Resume], within the rest of
-// the lease.
+// Detach gives the lock up without releasing it, and returns its token: another process takes it
+// over with [Client.Resume], within the rest of the lease.
 func (l *Lock) Detach() (token string, err error) {
 	l.unlocking.Lock()
 	defer l.unlocking.Unlock()
@@ -132,7 +140,8 @@ func (l *Lock) Detach() (token string, err error) {
 	return l.o.Token, l.Err()
 }
 
-// lostRelease is how long at least the release of a lost lock may take: the store may keep it for another TTL when the answer to a renewal was lost.
+// lostRelease is how long at least the release of a lost lock may take: the store may keep it for
+// another TTL when the answer to a renewal was lost.
 const lostRelease = time.Second
 
 // halt ends the context, and returns when no renewal is under way and none will be.
@@ -160,7 +169,8 @@ func (l *Lock) expire() {
 	}
 }
 
-// why tells a lease that was not renewed in time because nobody could, from one whose process was too late.
+// why tells a lease that was not renewed in time because nobody could, from one whose process was
+// too late.
 func (l *Lock) why() error {
 	if l.failure != nil {
 		return fmt.Errorf("%w: %w", ErrStoreUnreachable, l.failure)

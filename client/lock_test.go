@@ -21,8 +21,9 @@ const (
 	lock  = "locks/report"
 )
 
-// bubble is a test on the clock of testing/synctest, with a client of an API in memory. Time passes only while everything waits, so instants are
-// exact, and a goroutine that outlives the test fails it.
+// bubble is a test on the clock of testing/synctest, with a client of an API in memory. Time passes
+// only while everything waits, so instants are exact, and a goroutine that outlives the test fails
+// it.
 type bubble struct {
 	*testing.T
 	api *fakeapi.API
@@ -35,7 +36,8 @@ func inBubble(t *testing.T, test func(bubble)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := bubble{T: t, api: fakeapi.New()}
 		var err error
-		b.c, err = client.New(client.Config{Endpoint: "http://sluice.test", Auth: client.None, HTTPClient: &http.Client{Transport: b.api}})
+		b.c, err = client.New(client.Config{Endpoint: "http://sluice.test", Auth: client.None,
+			HTTPClient: &http.Client{Transport: b.api}})
 		require.NoError(b, err)
 		test(b)
 		require.NoError(b, b.c.Close(context.Background()))
@@ -85,13 +87,21 @@ func TestTheLocksContextSaysWhyItWasLost(t *testing.T) {
 		cause   error
 		notHeld bool
 	}{
-		"the store lost it":            {func(a *fakeapi.API) { a.Forget(lock) }, client.ErrExpired, true},
-		"another holds it":             {func(a *fakeapi.API) { a.Steal(lock) }, client.ErrStolen, true},
-		"it was released by force":     {func(a *fakeapi.API) { a.Force(lock) }, client.ErrForced, true},
-		"the store cannot be reached":  {func(a *fakeapi.API) { a.Break(always(fakeapi.Fault{Status: 503})) }, client.ErrStoreUnreachable, false},
-		"the API cannot be reached":    {func(a *fakeapi.API) { a.Break(always(fakeapi.Fault{Drop: true})) }, client.ErrStoreUnreachable, false},
-		"nobody answers":               {func(a *fakeapi.API) { a.Break(always(fakeapi.Fault{Hang: true})) }, client.ErrStoreUnreachable, false},
-		"the credentials have expired": {func(a *fakeapi.API) { a.Break(always(fakeapi.Fault{Status: 403})) }, client.ErrStoreUnreachable, false},
+		"the store lost it":        {func(a *fakeapi.API) { a.Forget(lock) }, client.ErrExpired, true},
+		"another holds it":         {func(a *fakeapi.API) { a.Steal(lock) }, client.ErrStolen, true},
+		"it was released by force": {func(a *fakeapi.API) { a.Force(lock) }, client.ErrForced, true},
+		"the store cannot be reached": {func(a *fakeapi.API) {
+			a.Break(always(fakeapi.Fault{Status: 503}))
+		}, client.ErrStoreUnreachable, false},
+		"the API cannot be reached": {func(a *fakeapi.API) {
+			a.Break(always(fakeapi.Fault{Drop: true}))
+		}, client.ErrStoreUnreachable, false},
+		"nobody answers": {func(a *fakeapi.API) {
+			a.Break(always(fakeapi.Fault{Hang: true}))
+		}, client.ErrStoreUnreachable, false},
+		"the credentials have expired": {func(a *fakeapi.API) {
+			a.Break(always(fakeapi.Fault{Status: 403}))
+		}, client.ErrStoreUnreachable, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(b bubble) {
@@ -103,14 +113,17 @@ func TestTheLocksContextSaysWhyItWasLost(t *testing.T) {
 				if test.notHeld {
 					require.Equal(b, ttl/3, after, "the first renewal shows it")
 				} else {
-					require.Equal(b, ttl-drift, after, "renewals are tried again until the lease can no longer be trusted")
+					require.Equal(b, ttl-drift, after,
+						"renewals are tried again until the lease can no longer be trusted")
 				}
-				for _, other := range []error{client.ErrExpired, client.ErrStolen, client.ErrForced, client.ErrStoreUnreachable, client.ErrUnlocked} {
+				for _, other := range []error{client.ErrExpired, client.ErrStolen, client.ErrForced,
+					client.ErrStoreUnreachable, client.ErrUnlocked} {
 					require.Equal(b, errors.Is(other, test.cause), errors.Is(cause, other), "%v is %v", cause, other)
 				}
 				asked := b.api.Asked("release")
 				require.ErrorIs(b, l.Unlock(b.Context()), test.cause, "who unlocks learns that the lock was lost")
-				require.Equal(b, test.notHeld, b.api.Asked("release") == asked, "what surely holds nothing is not released")
+				require.Equal(b, test.notHeld, b.api.Asked("release") == asked,
+					"what surely holds nothing is not released")
 			})
 		})
 	}
@@ -125,7 +138,8 @@ func TestTheLostSignalComesBeforeTheStoreLetsAnotherIn(t *testing.T) {
 		b.api.Break(func(action string, n int) fakeapi.Fault {
 			switch {
 			case action == "renew" && n < 2:
-				return fakeapi.Fault{Before: 200 * time.Millisecond, After: 300 * time.Millisecond} // the lease at the store is counted from later
+				// the lease at the store is counted from later
+				return fakeapi.Fault{Before: 200 * time.Millisecond, After: 300 * time.Millisecond}
 			case action == "renew":
 				return fakeapi.Fault{Drop: true}
 			}
@@ -181,7 +195,9 @@ func TestOneFailedRenewalDoesNotEndRenewing(t *testing.T) {
 
 func TestARenewalWhoseAnswerWasLostIsRepeatedWithTheSameToken(t *testing.T) {
 	inBubble(t, func(b bubble) {
-		b.api.Break(func(action string, n int) fakeapi.Fault { return fakeapi.Fault{Lose: action == "renew" && n%2 == 0} })
+		b.api.Break(func(action string, n int) fakeapi.Fault {
+			return fakeapi.Fault{Lose: action == "renew" && n%2 == 0}
+		})
 		l := take(b)
 		pass(5 * ttl)
 		require.NoError(b, l.Err())
@@ -194,7 +210,8 @@ func TestARenewalWhoseAnswerWasLostIsRepeatedWithTheSameToken(t *testing.T) {
 
 func TestALateRenewalNeverTakesTheLockAgain(t *testing.T) {
 	inBubble(t, func(b bubble) {
-		// The renewal is under way for longer than the lease; it arrives when the store has let the lock go.
+		// The renewal is under way for longer than the lease; it arrives when the store has let the
+		// lock go.
 		b.api.Break(func(action string, _ int) fakeapi.Fault {
 			if action == "renew" {
 				return fakeapi.Fault{Before: ttl}

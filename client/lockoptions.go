@@ -29,11 +29,13 @@ const (
 
 // LockOptions describe a lock to take.
 type LockOptions struct {
-	// TTL is how long the lease lasts without a renewal: 100 ms to 1 h. It is renewed each third of it. Default 10 s.
+	// TTL is how long the lease lasts without a renewal: 100 ms to 1 h. It is renewed each third of
+	// it. Default 10 s.
 	TTL time.Duration
 	// Wait is how long [Client.Lock] waits for the lock. Zero: as long as its context allows.
 	Wait time.Duration
-	// Owner is a public label of up to 256 bytes, which Inspect shows. Default: the caller's IAM ARN.
+	// Owner is a public label of up to 256 bytes, which Inspect shows. Default: the caller's IAM
+	// ARN.
 	Owner string
 	// Metadata becomes a JSON object of up to 1 KiB, which Inspect shows.
 	Metadata any
@@ -41,11 +43,11 @@ type LockOptions struct {
 	Mode Mode
 	// Consistency is [Redis] by default, and always for a semaphore.
 	Consistency Consistency
-	// Token proves the ownership: 16 to 128 printable ASCII characters. Default: 128 random bits. A lock that this token holds already is
-	// taken over.
+	// Token proves the ownership: 16 to 128 printable ASCII characters. Default: 128 random bits. A
+	// lock that this token holds already is taken over.
 	Token string
-	// Margin ends the lock's context this much before the lease can no longer be trusted, when it cannot be renewed: time to stop the work in.
-	// Less than half of TTL. Default 0.
+	// Margin ends the lock's context this much before the lease can no longer be trusted, when it
+	// cannot be renewed: time to stop the work in. Less than half of TTL. Default 0.
 	Margin time.Duration
 	// MaxHold ends the lock's context, and its renewal, after this time. Default 0: no end.
 	MaxHold time.Duration
@@ -138,16 +140,18 @@ type lease struct {
 	ttl        time.Duration
 	reacquired bool
 	inUse      int
-	// started is when the request that was granted began. The lease is counted from then on this process's monotonic clock, so that it ends
-	// here before it ends at the store.
+	// started is when the request that was granted began. The lease is counted from then on this
+	// process's monotonic clock, so that it ends here before it ends at the store.
 	started time.Time
 }
 
 func (b leaseBody) lease(asked time.Duration, started time.Time) lease {
-	return lease{fence: b.Fence, ttl: min(asked, milliseconds(b.TTL)), reacquired: b.Reacquired, inUse: b.InUse, started: started}
+	return lease{fence: b.Fence, ttl: min(asked, milliseconds(b.TTL)), reacquired: b.Reacquired, inUse: b.InUse,
+		started: started}
 }
 
-// until is when the lease can no longer be trusted. One percent and 2 ms are allowed for clocks that run at different speeds, as in Redlock
+// until is when the lease can no longer be trusted. One percent and 2 ms are allowed for clocks
+// that run at different speeds, as in Redlock
 // (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/).
 func (l lease) until() time.Time {
 	return l.started.Add(l.ttl - l.ttl/100 - 2*time.Millisecond)

@@ -18,19 +18,21 @@ import (
 type LimitConfig struct {
 	// Policy is the one to charge. Required.
 	Policy string
-	// Key is whom to charge; a request whose key is "" is not limited. A key of more than 512 bytes, or that is no UTF-8, is charged under its hash.
-	// Default: the address of the peer, which behind a proxy is the proxy's.
+	// Key is whom to charge; a request whose key is "" is not limited. A key of more than 512
+	// bytes, or that is no UTF-8, is charged under its hash. Default: the address of the peer,
+	// which behind a proxy is the proxy's.
 	Key func(*http.Request) string
 	// Cost is how much to charge. Default 1.
 	Cost func(*http.Request) int64
 	// Timeout is how long a request may wait for its decision. Default 500 ms.
 	Timeout time.Duration
-	// FailClosed answers 503 when there is no decision. By default such a request passes. What happens while only Redis is away is the
-	// policy's to say, with on_unavailable.
+	// FailClosed answers 503 when there is no decision. By default such a request passes. What
+	// happens while only Redis is away is the policy's to say, with on_unavailable.
 	FailClosed bool
 	// OnError is told why there was no decision. It must not block.
 	OnError func(*http.Request, error)
-	// Denied answers a denied request; the headers are set already. Default: 429 with a problem document.
+	// Denied answers a denied request; the headers are set already. Default: 429 with a problem
+	// document.
 	Denied func(http.ResponseWriter, *http.Request, Decision)
 }
 
@@ -55,7 +57,8 @@ func (cfg LimitConfig) withDefaults() LimitConfig {
 	return cfg
 }
 
-// Middleware limits the requests to a handler. Every answer that was decided on carries RateLimit and RateLimit-Policy, and a denial Retry-After.
+// Middleware limits the requests to a handler. Every answer that was decided on carries RateLimit
+// and RateLimit-Policy, and a denial Retry-After.
 func (c *Client) Middleware(cfg LimitConfig) (func(http.Handler) http.Handler, error) {
 	cfg = cfg.withDefaults()
 	if err := checkName("making a middleware", "policy", cfg.Policy); err != nil {
@@ -99,7 +102,8 @@ func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// peer is the address of whoever sent the request. X-Forwarded-For is not believed: anybody can send it.
+// peer is the address of whoever sent the request. X-Forwarded-For is not believed: anybody can
+// send it.
 func peer(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -108,7 +112,8 @@ func peer(r *http.Request) string {
 	return host
 }
 
-// fitting makes a key that the API takes of any text, so that nobody escapes the limit by a strange key.
+// fitting makes a key that the API takes of any text, so that nobody escapes the limit by a strange
+// key.
 func fitting(key string) string {
 	if len(key) <= policy.MaxKey && utf8.ValidString(key) {
 		return key
@@ -143,7 +148,8 @@ func writeDenied(w http.ResponseWriter, _ *http.Request, d Decision) {
 func writeUndecided(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "1")
 	writeProblem(w, http.StatusServiceUnavailable, map[string]any{
-		"type": "about:blank", "title": "Service Unavailable", "status": http.StatusServiceUnavailable, "detail": "the rate limit cannot be checked for now",
+		"type": "about:blank", "title": "Service Unavailable", "status": http.StatusServiceUnavailable,
+		"detail": "the rate limit cannot be checked for now",
 	})
 }
 

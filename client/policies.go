@@ -25,7 +25,8 @@ type Policy struct {
 // Condition makes a change depend on what is stored.
 type Condition struct{ header, value string }
 
-// IfMatch changes the policy only when it is still the one with that [Policy.ETag]; else [ErrPreconditionFailed]. "*" is any that exists.
+// IfMatch changes the policy only when it is still the one with that [Policy.ETag]; else
+// [ErrPreconditionFailed]. "*" is any that exists.
 func IfMatch(etag string) Condition { return Condition{"If-Match", etag} }
 
 // IfNoneMatch creates the policy only when there is none of its name; else [ErrPreconditionFailed].
@@ -36,10 +37,11 @@ func (c *Client) GetPolicy(ctx context.Context, name string) (Policy, error) {
 	return c.policy(ctx, "reading", name, call{method: "GET"})
 }
 
-// PutPolicy creates or replaces the policy p.Name, and returns what is stored: p with its defaults filled in. It is in force everywhere within 5 s.
+// PutPolicy creates or replaces the policy p.Name, and returns what is stored: p with its defaults
+// filled in. It is in force everywhere within 5 s.
 //
-// With a condition it is not repeated once it may have been done. Errors: [ErrInvalidRequest], with every bad field in [Error.Fields];
-// [ErrPreconditionFailed].
+// With a condition it is not repeated once it may have been done. Errors: [ErrInvalidRequest], with
+// every bad field in [Error.Fields]; [ErrPreconditionFailed].
 func (c *Client) PutPolicy(ctx context.Context, p policy.Policy, conditions ...Condition) (Policy, error) {
 	return c.policy(ctx, "storing", p.Name, conditional(call{method: "PUT", body: p}, conditions))
 }
@@ -87,7 +89,8 @@ type PolicyPage struct {
 	NextCursor string `json:"next_cursor,omitempty"`
 }
 
-// ListPoliciesPage reads one page: up to limit (1 to 100; 0 is the API's default), from a cursor ("" for the start).
+// ListPoliciesPage reads one page: up to limit (1 to 100; 0 is the API's default), from a cursor
+// ("" for the start).
 func (c *Client) ListPoliciesPage(ctx context.Context, limit int, cursor string) (PolicyPage, error) {
 	query := url.Values{}
 	if limit != 0 {
@@ -97,7 +100,8 @@ func (c *Client) ListPoliciesPage(ctx context.Context, limit int, cursor string)
 		query.Set("cursor", cursor)
 	}
 	var p PolicyPage
-	_, err := c.do(ctx, call{op: "listing the policies", method: "GET", path: pathTo("v1", "policies"), query: query, out: &p})
+	_, err := c.do(ctx, call{op: "listing the policies", method: "GET", path: pathTo("v1", "policies"), query: query,
+		out: &p})
 	return p, err
 }
 

@@ -35,10 +35,12 @@ func isProblem(response *http.Response) bool {
 	return err == nil && mediaType == "application/problem+json"
 }
 
-// contains tells whether the response is one of those that a call takes beside 2xx: the status is among them, and the body is the API's.
+// contains tells whether the response is one of those that a call takes beside 2xx: the status is
+// among them, and the body is the API's.
 func contains(statuses []int, response *http.Response, text []byte) bool {
 	var object map[string]json.RawMessage
-	return slices.Contains(statuses, response.StatusCode) && json.Unmarshal(text, &object) == nil && object["message"] == nil
+	return slices.Contains(statuses, response.StatusCode) && json.Unmarshal(text, &object) == nil &&
+		object["message"] == nil
 }
 
 // problem makes the error of an answer.
@@ -50,14 +52,16 @@ func (q call) problem(response *http.Response, text []byte) error {
 		e.Status = response.StatusCode
 		return e
 	}
-	e := &Error{Op: q.op, Status: response.StatusCode, RequestID: requestID(response.Header), RetryAfter: retryAfter(response.Header)}
+	e := &Error{Op: q.op, Status: response.StatusCode, RequestID: requestID(response.Header),
+		RetryAfter: retryAfter(response.Header)}
 	said := ""
 	if p.Message != "" {
 		said = " (" + p.Message + ")"
 	}
 	switch status := response.StatusCode; {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		e.Code, e.Detail = codeForbidden, "the gateway refused the request"+said+": are the credentials, the region and the clock right, and may they invoke the API?"
+		e.Code, e.Detail = codeForbidden,
+			"the gateway refused the request"+said+": are the credentials, the region and the clock right, and may they invoke the API?"
 	case status == http.StatusTooManyRequests:
 		e.Code, e.Detail = codeThrottled, "the gateway takes no more requests for now"+said
 	case status >= 500:
@@ -65,7 +69,8 @@ func (q call) problem(response *http.Response, text []byte) error {
 	case status == http.StatusRequestEntityTooLarge:
 		e.Code, e.Detail = fault.PayloadTooLarge, "the request is too large for the gateway"
 	default:
-		e.Code, e.Detail = codeUnexpected, fmt.Sprintf("the answer is %d%s, and not the API's: is the endpoint right?", status, said)
+		e.Code, e.Detail = codeUnexpected, fmt.Sprintf("the answer is %d%s, and not the API's: is the endpoint right?",
+			status, said)
 	}
 	return e
 }
@@ -95,7 +100,8 @@ func requestID(h http.Header) string {
 	return h.Get("Apigw-Requestid")
 }
 
-// retryAfter reads the header in both its forms (RFC 9110, 10.2.3); what makes no sense counts as absent.
+// retryAfter reads the header in both its forms (RFC 9110, 10.2.3); what makes no sense counts as
+// absent.
 func retryAfter(h http.Header) time.Duration {
 	text := h.Get("Retry-After")
 	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil {

@@ -11,17 +11,21 @@ import (
 
 // Job is a job to push. Only its payload is required.
 type Job struct {
-	// Payload becomes the SQS message's body, as JSON of up to 256 KiB. Nil is null; a json.RawMessage is sent as it is.
+	// Payload becomes the SQS message's body, as JSON of up to 256 KiB. Nil is null; a
+	// json.RawMessage is sent as it is.
 	Payload any
-	// Delay is how long from now the job is due: up to ten years. RunAt is when; in the past means now. Give one of them, or neither for now.
+	// Delay is how long from now the job is due: up to ten years. RunAt is when; in the past means
+	// now. Give one of them, or neither for now.
 	Delay time.Duration
 	RunAt time.Time
-	// ID makes the push idempotent for the dedup window: a job with an ID that is known is not taken in again. Default: a random one, so that
-	// a push whose answer was lost can be repeated.
+	// ID makes the push idempotent for the dedup window: a job with an ID that is known is not
+	// taken in again. Default: a random one, so that a push whose answer was lost can be repeated.
 	ID string
-	// MaxAttempts is 1 to 100. With 1, the default, the job is done once SQS has it; with more it awaits its consumer's ack.
+	// MaxAttempts is 1 to 100. With 1, the default, the job is done once SQS has it; with more it
+	// awaits its consumer's ack.
 	MaxAttempts int
-	// AckTimeout is how long SQS and the consumer may take for one attempt before the next one is scheduled.
+	// AckTimeout is how long SQS and the consumer may take for one attempt before the next one is
+	// scheduled.
 	AckTimeout time.Duration
 	// Backoff spaces the attempts. Nil is the API's default.
 	Backoff *Backoff
@@ -31,7 +35,8 @@ type Job struct {
 	Group string
 	// Headers become message attributes: up to 8.
 	Headers map[string]string
-	// Durable writes the job to DynamoDB before it is acknowledged, so that a loss of Redis does not lose it.
+	// Durable writes the job to DynamoDB before it is acknowledged, so that a loss of Redis does
+	// not lose it.
 	Durable bool
 }
 
@@ -50,7 +55,8 @@ type Receipt struct {
 	State   JobState  `json:"state"`
 	RunAt   time.Time `json:"run_at"`
 	Attempt int       `json:"attempt"`
-	// Duplicate says that the ID was known, and nothing was taken in; PayloadDiffers that it was known with another payload.
+	// Duplicate says that the ID was known, and nothing was taken in; PayloadDiffers that it was
+	// known with another payload.
 	Duplicate      bool `json:"duplicate"`
 	PayloadDiffers bool `json:"payload_differs,omitempty"`
 	// Degraded says what stood in while a store was down, for example "enqueue-outbox".
@@ -84,8 +90,9 @@ func (j Job) body() (jobBody, error) {
 		return jobBody{}, err
 	}
 	b := jobBody{
-		Payload: text, RunAt: instant(j.RunAt), ID: j.ID, MaxAttempts: j.MaxAttempts, AckTimeout: ceilMillis(j.AckTimeout),
-		ExpiresAt: instant(j.ExpiresAt), Group: j.Group, Headers: j.Headers,
+		Payload: text, RunAt: instant(j.RunAt), ID: j.ID, MaxAttempts: j.MaxAttempts,
+		AckTimeout: ceilMillis(j.AckTimeout),
+		ExpiresAt:  instant(j.ExpiresAt), Group: j.Group, Headers: j.Headers,
 	}
 	if j.Delay != 0 {
 		ms := ceilMillis(j.Delay)
@@ -95,7 +102,8 @@ func (j Job) body() (jobBody, error) {
 		b.Durability = "dynamodb"
 	}
 	if j.Backoff != nil {
-		b.Backoff = &backoffBody{Initial: ceilMillis(j.Backoff.Initial), Max: ceilMillis(j.Backoff.Max), Multiplier: j.Backoff.Multiplier}
+		b.Backoff = &backoffBody{Initial: ceilMillis(j.Backoff.Initial), Max: ceilMillis(j.Backoff.Max),
+			Multiplier: j.Backoff.Multiplier}
 		if j.Backoff.NoJitter {
 			b.Backoff.Jitter = new(bool)
 		}
@@ -103,7 +111,8 @@ func (j Job) body() (jobBody, error) {
 	return b, nil
 }
 
-// Push takes a job in. When its answer is lost it is pushed again under the same ID, which never makes a second job.
+// Push takes a job in. When its answer is lost it is pushed again under the same ID, which never
+// makes a second job.
 //
 // Errors: [ErrQueueNotFound], [ErrInvalidRequest], [ErrPayloadTooLarge], [ErrStoreUnavailable].
 func (q *Queue) Push(ctx context.Context, j Job) (Receipt, error) {
@@ -146,8 +155,9 @@ const (
 	maxBatchBytes = 1<<20 - 4096
 )
 
-// PushBatch takes any number of jobs in, by up to 500 and 1 MiB in one request. Each job is taken in for itself: the results are in the order of the
-// jobs, and have each the job's ID, with which it can be pushed again.
+// PushBatch takes any number of jobs in, by up to 500 and 1 MiB in one request. Each job is taken
+// in for itself: the results are in the order of the jobs, and have each the job's ID, with which
+// it can be pushed again.
 //
 // The error joins those of whole requests; a job that was refused has its error only in its result.
 func (q *Queue) PushBatch(ctx context.Context, jobs []Job) ([]Pushed, error) {
@@ -210,10 +220,12 @@ func (b *pushBatch) flush(ctx context.Context) {
 		} `json:"results"`
 	}
 	r, err := b.queue.client.do(ctx, call{
-		op: b.op, method: "POST", path: pathTo("v1", "queues", b.queue.name, "jobs", "batch"), body: map[string]any{"jobs": b.texts}, out: &out,
+		op: b.op, method: "POST", path: pathTo("v1", "queues", b.queue.name, "jobs", "batch"),
+		body: map[string]any{"jobs": b.texts}, out: &out,
 	})
 	if err == nil && len(out.Results) != len(b.texts) {
-		err = &Error{Op: b.op, Code: codeUnexpected, Status: r.status, Detail: fmt.Sprintf("%d results for %d jobs", len(out.Results), len(b.texts))}
+		err = &Error{Op: b.op, Code: codeUnexpected, Status: r.status,
+			Detail: fmt.Sprintf("%d results for %d jobs", len(out.Results), len(b.texts))}
 	}
 	if err != nil {
 		b.errs = append(b.errs, err)

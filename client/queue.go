@@ -63,7 +63,8 @@ func (q *Queue) Stats(ctx context.Context) (QueueStats, error) {
 	return s, err
 }
 
-// Pause stops the queue's jobs from being sent to SQS, until an instant, or for good when until is zero. Jobs are still taken in.
+// Pause stops the queue's jobs from being sent to SQS, until an instant, or for good when until is
+// zero. Jobs are still taken in.
 func (q *Queue) Pause(ctx context.Context, until time.Time) (QueueStats, error) {
 	var s QueueStats
 	body := struct {
@@ -80,8 +81,9 @@ func (q *Queue) Resume(ctx context.Context) (QueueStats, error) {
 	return s, err
 }
 
-// Redrive sends dead jobs back to scheduled, due now, with attempt 0: those of ids (up to 500), or without any up to limit of the oldest (1 to
-// 10 000; 0 is 1 000). It returns how many moved; ids that are not dead are passed over.
+// Redrive sends dead jobs back to scheduled, due now, with attempt 0: those of ids (up to 500), or
+// without any up to limit of the oldest (1 to 10 000; 0 is 1 000). It returns how many moved; ids
+// that are not dead are passed over.
 func (q *Queue) Redrive(ctx context.Context, ids []string, limit int) (int64, error) {
 	var b struct {
 		Moved int64 `json:"moved"`

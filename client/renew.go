@@ -11,8 +11,9 @@ import (
 // minAttempt is the least time that one attempt to renew is given, if the lease lasts as long.
 const minAttempt = 250 * time.Millisecond
 
-// keep renews the lease each third of its TTL until ctx ends or the lock is lost. When the parent context ends it renews once more, so that whoever
-// cleans up has a full TTL, and stops: a lock that nobody unlocks is not kept for ever.
+// keep renews the lease each third of its TTL until ctx ends or the lock is lost. When the parent
+// context ends it renews once more, so that whoever cleans up has a full TTL, and stops: a lock
+// that nobody unlocks is not kept for ever.
 func (l *Lock) keep(ctx context.Context) {
 	defer close(l.stopped)
 	for {
@@ -52,12 +53,14 @@ func (l *Lock) rest(ctx context.Context) (last, more bool) {
 	return false, true
 }
 
-// extend renews the lease, and tries again until that succeeds, is refused, or the lease can no longer be trusted; the timer that ends the context
-// runs beside it. It reports false when the lock is lost or given up.
+// extend renews the lease, and tries again until that succeeds, is refused, or the lease can no
+// longer be trusted; the timer that ends the context runs beside it. It reports false when the lock
+// is lost or given up.
 func (l *Lock) extend(ctx context.Context) bool {
 	for failures := 0; ; failures++ {
 		left := time.Until(l.ValidUntil())
-		renewed, err := l.client.renewOnce(ctx, l.target, l.o, min(max(l.o.TTL/4, minAttempt), left, l.client.cfg.Timeout))
+		renewed, err := l.client.renewOnce(ctx, l.target, l.o,
+			min(max(l.o.TTL/4, minAttempt), left, l.client.cfg.Timeout))
 		if ctx.Err() != nil {
 			return false
 		}
@@ -125,8 +128,9 @@ func (c *Client) renewOnce(ctx context.Context, t target, o LockOptions, timeout
 // release gives a lock back. Asked again after a lost answer, "not held" is what it was to achieve.
 func (c *Client) release(ctx context.Context, t target, o LockOptions) error {
 	r, err := c.do(ctx, call{
-		op: "releasing " + t.String(), method: "POST", path: t.path("release"), timeout: max(c.cfg.Timeout/3, time.Second),
-		body: heldBody{Token: o.Token, Consistency: o.Consistency},
+		op: "releasing " + t.String(), method: "POST", path: t.path("release"),
+		timeout: max(c.cfg.Timeout/3, time.Second),
+		body:    heldBody{Token: o.Token, Consistency: o.Consistency},
 	})
 	if r.uncertain && errors.Is(err, ErrLockNotHeld) && !errors.Is(err, ErrForced) {
 		return nil

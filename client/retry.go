@@ -17,7 +17,8 @@ type repeat int
 const (
 	// always is for what can be done twice with the effect of once.
 	always repeat = iota
-	// lost is the same, but takes "the store is unavailable" for an answer: who asked wants to know at once.
+	// lost is the same, but takes "the store is unavailable" for an answer: who asked wants to know
+	// at once.
 	lost
 	// unsent is for what must not be done twice: only what surely never arrived is sent again.
 	unsent
@@ -68,11 +69,13 @@ func permanent(err error) bool {
 const (
 	firstBackoff = 100 * time.Millisecond
 	maxBackoff   = 5 * time.Second
-	// maxRetryAfter is the longest Retry-After that is waited for; a longer one is the caller's to plan with.
+	// maxRetryAfter is the longest Retry-After that is waited for; a longer one is the caller's to
+	// plan with.
 	maxRetryAfter = 30 * time.Second
 )
 
-// backoff is how long to wait after failure number attempt (from 0): exponential with full jitter, on top of what the answer asked for.
+// backoff is how long to wait after failure number attempt (from 0): exponential with full jitter,
+// on top of what the answer asked for.
 //
 // See https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/.
 func backoff(attempt int, retryAfter time.Duration) time.Duration {

@@ -6,13 +6,15 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// Semaphore lets up to a number of holders in at once. Semaphores and locks never meet, even under one name.
+// Semaphore lets up to a number of holders in at once. Semaphores and locks never meet, even under
+// one name.
 type Semaphore struct {
 	client *Client
 	target target
 }
 
-// Semaphore names a semaphore with capacity permits, 1 to 10 000. The capacity is each caller's own: it is compared with the permits in use.
+// Semaphore names a semaphore with capacity permits, 1 to 10 000. The capacity is each caller's
+// own: it is compared with the permits in use.
 func (c *Client) Semaphore(name string, capacity int) *Semaphore {
 	return &Semaphore{client: c, target: target{kind: semaphores, name: name, capacity: capacity}}
 }

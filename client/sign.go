@@ -41,7 +41,8 @@ func newSigner(cfg Config, host string) *signer {
 }
 
 // serviceOf reads the service to sign for, and the region, from the host names that AWS gives:
-// "<id>.execute-api.<region>.amazonaws.com" and "<id>.lambda-url.<region>.on.aws". A domain of one's own is an API Gateway.
+// "<id>.execute-api.<region>.amazonaws.com" and "<id>.lambda-url.<region>.on.aws". A domain of
+// one's own is an API Gateway.
 func serviceOf(host string) (service, region string) {
 	service = "execute-api"
 	labels := strings.Split(host, ".")
@@ -67,13 +68,15 @@ func (s *signer) sign(ctx context.Context, r *http.Request, body []byte) error {
 		return fmt.Errorf("error getting AWS credentials: %w", err)
 	}
 	sum := sha256.Sum256(body)
-	if err := s.v4.SignHTTP(ctx, credentials, r, hex.EncodeToString(sum[:]), s.service, region, time.Now()); err != nil {
+	if err := s.v4.SignHTTP(ctx, credentials, r, hex.EncodeToString(sum[:]), s.service, region,
+		time.Now()); err != nil {
 		return fmt.Errorf("error signing the request: %w", err)
 	}
 	return nil
 }
 
-// identity loads the SDK's default configuration when it is first needed, and again while that fails.
+// identity loads the SDK's default configuration when it is first needed, and again while that
+// fails.
 func (s *signer) identity(ctx context.Context) (aws.CredentialsProvider, string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -48,7 +48,9 @@ func TestUnlockReleasesAlthoughTheRequestsContextHasEnded(t *testing.T) {
 
 func TestAReleaseWhoseAnswerWasLostIsRepeatedAndSucceeds(t *testing.T) {
 	inBubble(t, func(b bubble) {
-		b.api.Break(func(action string, n int) fakeapi.Fault { return fakeapi.Fault{Lose: action == "release" && n == 0} })
+		b.api.Break(func(action string, n int) fakeapi.Fault {
+			return fakeapi.Fault{Lose: action == "release" && n == 0}
+		})
 		l := take(b)
 		require.NoError(b, l.Unlock(b.Context()), "the lock was released, whatever the second answer says")
 		require.Equal(b, 2, b.api.Asked("release"))
@@ -181,7 +183,8 @@ func TestWorkUnderTheLockEndsWithIt(t *testing.T) {
 // pass lets time pass in a bubble, where it is not real.
 func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the clock of testing/synctest
 
-// stubborn is a transport that keeps a renewal to itself for a while, whatever becomes of its context, and then sends it.
+// stubborn is a transport that keeps a renewal to itself for a while, whatever becomes of its
+// context, and then sends it.
 type stubborn struct {
 	api  *fakeapi.API
 	held time.Duration
@@ -198,7 +201,8 @@ func (s stubborn) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestUnlockWaitsForARenewalThatCannotBeCalledBack(t *testing.T) {
 	inBubble(t, func(b bubble) {
 		c, err := client.New(client.Config{
-			Endpoint: "http://sluice.test", Auth: client.None, HTTPClient: &http.Client{Transport: stubborn{api: b.api, held: time.Second}},
+			Endpoint: "http://sluice.test", Auth: client.None,
+			HTTPClient: &http.Client{Transport: stubborn{api: b.api, held: time.Second}},
 		})
 		require.NoError(b, err)
 		l, err := c.Lock(b.Context(), "report", client.LockOptions{TTL: ttl})
@@ -216,7 +220,8 @@ func TestUnlockWaitsForARenewalThatCannotBeCalledBack(t *testing.T) {
 func TestTheLostSignalComesInTimeAlthoughARenewalIsStuck(t *testing.T) {
 	inBubble(t, func(b bubble) {
 		c, err := client.New(client.Config{
-			Endpoint: "http://sluice.test", Auth: client.None, HTTPClient: &http.Client{Transport: stubborn{api: b.api, held: time.Hour}},
+			Endpoint: "http://sluice.test", Auth: client.None,
+			HTTPClient: &http.Client{Transport: stubborn{api: b.api, held: time.Hour}},
 		})
 		require.NoError(b, err)
 		l, err := c.Lock(b.Context(), "report", client.LockOptions{TTL: ttl})

@@ -82,14 +82,18 @@ func (o *options) register(f *flag.FlagSet) {
 	f.StringVar(&o.api, "api-addr", "127.0.0.1:4000", "where the API listens")
 	f.StringVar(&o.aws, "aws-addr", "127.0.0.1:4566", "where SQS, DynamoDB and the Lambda Runtime API listen")
 	f.StringVar(&o.redis, "redis", "", "`URL` of a Redis to use (default: a redis-server of its own, else miniredis)")
-	f.StringVar(&o.queues, "queues", "orders,emails", "the queues, separated by commas; a name that ends in .fifo is a FIFO queue")
+	f.StringVar(&o.queues, "queues", "orders,emails",
+		"the queues, separated by commas; a name that ends in .fifo is a FIFO queue")
 	f.StringVar(&o.ready, "ready-file", "", "`path` of a JSON file to write once all is up")
-	f.StringVar(&o.log, "log", "", "`path` of a file for what the functions print, or - for the terminal (default: nowhere)")
+	f.StringVar(&o.log, "log", "",
+		"`path` of a file for what the functions print, or - for the terminal (default: nowhere)")
 	f.IntVar(&o.processes, "functions", 4, "processes of each function")
 	f.IntVar(&o.lockNodes, "lock-nodes", 3, "further Redis servers for quorum locks; 0 for none")
 	f.DurationVar(&o.tick, "tick", time.Minute, "how often the dispatcher is invoked")
-	f.Var(&o.consumers, "consumer", "`queue=folder` of a Lambda function that gets the queue's messages, such as orders=./localstack/sample; may be repeated")
-	f.BoolVar(&o.withoutTofu, "without-tofu", false, "of demo: tell of policies with the command line, as it does where neither tofu nor terraform is")
+	f.Var(&o.consumers, "consumer",
+		"`queue=folder` of a Lambda function that gets the queue's messages, such as orders=./localstack/sample; may be repeated")
+	f.BoolVar(&o.withoutTofu, "without-tofu", false,
+		"of demo: tell of policies with the command line, as it does where neither tofu nor terraform is")
 	f.BoolVar(&o.iam, "require-iam", false, "answer 403 to requests without a signature")
 }
 
@@ -100,7 +104,8 @@ func up(ctx context.Context, o options, out, errOut io.Writer) error {
 	}
 	defer closeLog()
 	cfg := stack.Config{
-		APIAddr: o.api, AWSAddr: o.aws, RedisURL: o.redis, Queues: splitNames(o.queues), Processes: o.processes, LockNodes: o.lockNodes, Tick: o.tick, Log: log,
+		APIAddr: o.api, AWSAddr: o.aws, RedisURL: o.redis, Queues: splitNames(o.queues), Processes: o.processes,
+		LockNodes: o.lockNodes, Tick: o.tick, Log: log,
 		Consumers: o.consumers,
 		Progress:  func(what string) { _, _ = fmt.Fprintln(errOut, what) },
 	}

@@ -44,7 +44,8 @@ func run(m *testing.M) (int, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	program = filepath.Join(dir, "localstack")
-	if out, err := exec.CommandContext(context.Background(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(context.Background(), "go", "build", "-o", program,
+		".").CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("%w: %s", err, out)
 	}
 	return m.Run(), nil
@@ -68,8 +69,10 @@ type running struct {
 func up(t *testing.T, env []string, args ...string) *running {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "ready.json")
-	args = append([]string{"up", "--api-addr", "127.0.0.1:0", "--aws-addr", "127.0.0.1:0", "--lock-nodes", "0", "--functions", "2", "--ready-file", file}, args...)
-	r := &running{Cmd: exec.CommandContext(context.Background(), program, args...), out: &bytes.Buffer{}, errOut: &bytes.Buffer{}}
+	args = append([]string{"up", "--api-addr", "127.0.0.1:0", "--aws-addr", "127.0.0.1:0", "--lock-nodes", "0",
+		"--functions", "2", "--ready-file", file}, args...)
+	r := &running{Cmd: exec.CommandContext(context.Background(), program, args...), out: &bytes.Buffer{},
+		errOut: &bytes.Buffer{}}
 	r.Stdout, r.Stderr, r.Env = r.out, r.errOut, env
 	require.NoError(t, r.Start())
 	t.Cleanup(func() { _ = r.Process.Kill() })
@@ -142,7 +145,8 @@ func TestTheStackIsUpInUnderThreeSecondsOnceBuilt(t *testing.T) {
 	require.Less(t, best, 3*time.Second)
 }
 
-// pathWithout is a PATH with all of the programs but one. All: go builds otherwise, and all over again, where it sees no C compiler.
+// pathWithout is a PATH with all of the programs but one. All: go builds otherwise, and all over
+// again, where it sees no C compiler.
 func pathWithout(t *testing.T, missing string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -152,7 +156,8 @@ func pathWithout(t *testing.T, missing string) string {
 			if p.Name() == missing {
 				continue
 			}
-			if err := os.Symlink(filepath.Join(from, p.Name()), filepath.Join(dir, p.Name())); err != nil && !os.IsExist(err) {
+			if err := os.Symlink(filepath.Join(from, p.Name()), filepath.Join(dir, p.Name())); err != nil &&
+				!os.IsExist(err) {
 				require.NoError(t, err)
 			}
 		}
@@ -178,11 +183,16 @@ func TestWhatHindersTheStartIsOneClearLine(t *testing.T) {
 		env  []string
 		says string
 	}{
-		"the API's port is in use":           {[]string{"--api-addr", taken.Addr().String(), "--aws-addr", "127.0.0.1:0"}, os.Environ(), "choose another address for the API with --api-addr"},
-		"the AWS port is in use":             {[]string{"--aws-addr", taken.Addr().String(), "--api-addr", "127.0.0.1:0"}, os.Environ(), "choose another address for AWS with --aws-addr"},
-		"go is missing":                      {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0"}, []string{"PATH=/nowhere"}, "go is not on the PATH"},
-		"a consumer is for an unknown queue": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0", "--consumer", "x=./localstack/sample"}, os.Environ(), `the queue "x", which is not among --queues`},
-		"a queue's name is none":             {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0", "--queues", "or/ders"}, os.Environ(), `the queue "or/ders"`},
+		"the API's port is in use": {[]string{"--api-addr", taken.Addr().String(), "--aws-addr",
+			"127.0.0.1:0"}, os.Environ(), "choose another address for the API with --api-addr"},
+		"the AWS port is in use": {[]string{"--aws-addr", taken.Addr().String(), "--api-addr",
+			"127.0.0.1:0"}, os.Environ(), "choose another address for AWS with --aws-addr"},
+		"go is missing": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0"},
+			[]string{"PATH=/nowhere"}, "go is not on the PATH"},
+		"a consumer is for an unknown queue": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0",
+			"--consumer", "x=./localstack/sample"}, os.Environ(), `the queue "x", which is not among --queues`},
+		"a queue's name is none": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0",
+			"--queues", "or/ders"}, os.Environ(), `the queue "or/ders"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,20 +18,25 @@ import (
 	"github.com/sluicehq/sluice/localstack/tofu"
 )
 
-// functionsMinor is the first minor version of OpenTofu and of Terraform that calls functions of providers.
+// functionsMinor is the first minor version of OpenTofu and of Terraform that calls functions of
+// providers.
 const functionsMinor = 8
 
-// play starts the stack and plays the demo on it; withoutTofu tells of policies with the command line.
+// play starts the stack and plays the demo on it; withoutTofu tells of policies with the command
+// line.
 func play(ctx context.Context, withoutTofu bool, out, errOut io.Writer) error {
 	_, _ = fmt.Fprintln(out, "Starting Redis, SQS, DynamoDB and the four functions on this machine…")
 	started := time.Now()
 	s, err := stack.Start(ctx, stack.Config{
-		APIAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", Progress: func(what string) { _, _ = fmt.Fprintln(errOut, what) },
+		APIAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", Progress: func(what string) {
+			_, _ = fmt.Fprintln(errOut, what)
+		},
 	})
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(out, "up after %.1f s: the API is at %s, Redis is %s\n", time.Since(started).Seconds(), s.APIURL, s.RedisKind)
+	_, _ = fmt.Fprintf(out, "up after %.1f s: the API is at %s, Redis is %s\n", time.Since(started).Seconds(), s.APIURL,
+		s.RedisKind)
 	return errors.Join(playOn(ctx, s, withoutTofu, out, errOut), s.Close())
 }
 
@@ -46,13 +51,15 @@ func playOn(ctx context.Context, s *stack.Stack, withoutTofu bool, out, errOut i
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	cfg := demo.Config{
-		APIURL: s.APIURL, QueueURL: s.QueueURLs["orders"], SQS: s.SQS, StopRedis: s.StopRedis, StartRedis: s.StartRedis, Out: out, Color: isTerminal(out),
+		APIURL: s.APIURL, QueueURL: s.QueueURLs["orders"], SQS: s.SQS, StopRedis: s.StopRedis, StartRedis: s.StartRedis,
+		Out: out, Color: isTerminal(out),
 		Sluice: func(ctx context.Context, input string, args ...string) (string, error) {
 			return commandLine(ctx, root, s.APIURL, input, args)
 		},
 	}
 	if tool, err := tofu.Find(ctx, root, functionsMinor); err == nil && !withoutTofu {
-		_, _ = fmt.Fprintf(errOut, "building the Terraform provider for %s %s (a minute, the first time)…\n", tool.Name, tool.Version)
+		_, _ = fmt.Fprintf(errOut, "building the Terraform provider for %s %s (a minute, the first time)…\n", tool.Name,
+			tool.Version)
 		if cfg.Tofu, err = open(ctx, tool, root, dir, s.APIURL); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Checks the Terraform module, its examples and the LocalStack configuration without an account: format, validation, tests and plans on the real
-# schema of the AWS provider (tools/awsstub). It works on a copy, so that no lock file of the stand-in is left for a real `tofu init` to trip over.
+# Checks the Terraform module, its examples and the LocalStack configuration without an account:
+# format, validation, tests and plans on the real schema of the AWS provider (tools/awsstub). It
+# works on a copy, so that no lock file of the stand-in is left for a real `tofu init` to trip over.
 #
 #   tools/check-module.sh            all of it
 #   tools/check-module.sh minimal    the folders whose name contains "minimal"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure that a real redis-server (6.2 or later) is on the PATH, for the tests and the demo.
-# Installs Debian's package when it may (root, or sudo without a password); else says the one line to type.
+# Installs Debian's package when it may (root, or sudo without a password); else says the one line
+# to type.
 set -euo pipefail
 
 command -v redis-server >/dev/null && exit 0

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes sure that there is a tofu or a terraform for the tests of the provider: 1.12 or later, which know resource identity. Takes the one on the PATH, and
-# builds OpenTofu once into .cache/bin when there is none.
+# Makes sure that there is a tofu or a terraform for the tests of the provider: 1.12 or later, which
+# know resource identity. Takes the one on the PATH, and builds OpenTofu once into .cache/bin when
+# there is none.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# LocalStack proper, for those who have Docker and a token; localstack/compose/README.md says what it is and what it is not.
+# LocalStack proper, for those who have Docker and a token; localstack/compose/README.md says what
+# it is and what it is not.
 #
 #   tools/localstack.sh up | deploy | down
 set -euo pipefail

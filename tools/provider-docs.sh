@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Writes the provider's documentation, terraform/provider/docs, from its schema and terraform/examples, in the form that the registries show.
+# Writes the provider's documentation, terraform/provider/docs, from its schema and
+# terraform/examples, in the form that the registries show.
 #
 #   tools/provider-docs.sh            write it
 #   tools/provider-docs.sh --check    fail when what is there is not what would be written

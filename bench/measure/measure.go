@@ -1,7 +1,9 @@
-// Package measure compares ways to do the same work: in alternation, within one run on one machine, over several rounds.
+// Package measure compares ways to do the same work: in alternation, within one run on one machine,
+// over several rounds.
 //
-// A ratio is taken within each round, where both sides met the same machine, and the median of those is reported with its spread. An absolute
-// time says more about the machine than about the code.
+// A ratio is taken within each round, where both sides met the same machine, and the median of
+// those is reported with its spread. An absolute time says more about the machine than about the
+// code.
 package measure
 
 import (

@@ -1,4 +1,5 @@
-// Package report shows what was measured: as a table in the terminal and as docs/benchmarks.md with plots.
+// Package report shows what was measured: as a table in the terminal and as docs/benchmarks.md with
+// plots.
 package report
 
 import (
@@ -16,12 +17,14 @@ type Row struct {
 	Work, Against string
 	// Ours and Theirs are what each did, for people.
 	Ours, Theirs string
-	// Value is what the target is for: a ratio, or a quantity when Unit is set. Low and High are its spread over the rounds.
+	// Value is what the target is for: a ratio, or a quantity when Unit is set. Low and High are
+	// its spread over the rounds.
 	Value, Low, High float64
 	Unit             string
 	// AtLeast or AtMost is the target. With neither the row explains others.
 	AtLeast, AtMost float64
-	// Note is a number of Notes: what differs in semantics. WhyNote is one for a target that is missed: the measurement that explains it.
+	// Note is a number of Notes: what differs in semantics. WhyNote is one for a target that is
+	// missed: the measurement that explains it.
 	Note, WhyNote int
 }
 
@@ -114,7 +117,8 @@ func Table(w io.Writer, rows []Row) error {
 	_, _ = fmt.Fprintln(t, "\tWORK\tAGAINST\tOURS\tTHEIRS\tMEASURED\tSPREAD\tTARGET\t")
 	for _, r := range rows {
 		_, _ = fmt.Fprintf(t, "%s\t%s\t%s%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			r.ID, r.Work, r.Against, mark(r.Note), r.Ours, r.Theirs, r.quantity(r.Value), r.spread(), r.target(), r.verdict())
+			r.ID, r.Work, r.Against, mark(r.Note), r.Ours, r.Theirs, r.quantity(r.Value), r.spread(), r.target(),
+			r.verdict())
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("error writing the table: %w", err)
@@ -127,11 +131,13 @@ func Check(rows []Row, slack float64) error {
 	var worse []string
 	for _, r := range rows {
 		if !r.within(slack) {
-			worse = append(worse, fmt.Sprintf("%s %s against %s: %s, target %s", r.ID, r.Work, r.Against, r.quantity(r.Value), r.target()))
+			worse = append(worse, fmt.Sprintf("%s %s against %s: %s, target %s", r.ID, r.Work, r.Against,
+				r.quantity(r.Value), r.target()))
 		}
 	}
 	if len(worse) > 0 {
-		return fmt.Errorf("worse than the target by more than a factor of %s:\n  %s", short(slack), strings.Join(worse, "\n  "))
+		return fmt.Errorf("worse than the target by more than a factor of %s:\n  %s", short(slack),
+			strings.Join(worse, "\n  "))
 	}
 	return nil
 }
@@ -152,11 +158,13 @@ func (d Document) Markdown() string {
 	var b strings.Builder
 	b.WriteString("# Benchmarks\n\nWritten by `make bench`; do not edit. Every figure is a ratio within one run on one machine, on a real Redis: contenders take\n" +
 		"turns, a ratio is taken in each round, and its median is shown with the lowest and the highest. Absolute numbers are those of this machine.\n\n")
-	fmt.Fprintf(&b, "- Machine: %s\n- Versions: %s\n- Commit: %s, %s\n- Rounds: %s\n\n", d.Machine, d.Versions, d.Commit, d.Date, d.Rounds)
+	fmt.Fprintf(&b, "- Machine: %s\n- Versions: %s\n- Commit: %s, %s\n- Rounds: %s\n\n", d.Machine, d.Versions,
+		d.Commit, d.Date, d.Rounds)
 	b.WriteString("| | work | against | ours | theirs | measured | spread | target | |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, r := range d.Rows {
 		fmt.Fprintf(&b, "| %s | %s | %s%s | %s | %s | %s | %s | %s | %s |\n",
-			r.ID, r.Work, r.Against, mark(r.Note), r.Ours, r.Theirs, r.quantity(r.Value), r.spread(), r.target(), r.verdict())
+			r.ID, r.Work, r.Against, mark(r.Note), r.Ours, r.Theirs, r.quantity(r.Value), r.spread(), r.target(),
+			r.verdict())
 	}
 	b.WriteString("\n")
 	for i, note := range d.Notes {

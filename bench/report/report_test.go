@@ -51,7 +51,8 @@ func TestAMissedTargetIsShownWithTheNoteThatExplainsIt(t *testing.T) {
 		},
 		Notes: []string{"what differs", "why"},
 	}.Markdown()
-	for _, line := range []string{"| floor (1) | | | 0.80× | | ≥ 0.85× | missed (2) |", "| 0.90× | | ≥ 0.85× | met |", "| its commands | | | 0.90× | | | |", "2. why"} {
+	for _, line := range []string{"| floor (1) | | | 0.80× | | ≥ 0.85× | missed (2) |", "| 0.90× | | ≥ 0.85× | met |",
+		"| its commands | | | 0.90× | | | |", "2. why"} {
 		require.Contains(t, strings.Join(strings.Fields(document), " "), line)
 	}
 }

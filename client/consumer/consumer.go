@@ -11,16 +11,19 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// Handler works on one attempt of a job, and obeys its context. It may be called from several goroutines at once.
+// Handler works on one attempt of a job, and obeys its context. It may be called from several
+// goroutines at once.
 type Handler func(ctx context.Context, m *Message) error
 
 // Config describes a consumer.
 type Config struct {
-	// Client acks and nacks. Nil: never; for queues all of whose jobs have one attempt, which saves a request for each.
+	// Client acks and nacks. Nil: never; for queues all of whose jobs have one attempt, which saves
+	// a request for each.
 	Client *client.Client
 	// Handle does the work. Required.
 	Handle Handler
-	// Concurrency is how many messages are worked on at once. Default 10. Messages of one group of a FIFO queue never are.
+	// Concurrency is how many messages are worked on at once. Default 10. Messages of one group of
+	// a FIFO queue never are.
 	Concurrency int
 	// SettleTimeout is for an ack or a nack with its repetitions. Default 5 s.
 	SettleTimeout time.Duration
@@ -75,11 +78,13 @@ func New(cfg Config) (*Consumer, error) {
 var (
 	// ErrStopping says that the loop is being stopped and its StopTimeout is over.
 	ErrStopping = errors.New("the consumer is stopping")
-	// ErrVisibilityLost says that the message could not be kept invisible: another consumer may have it by now.
+	// ErrVisibilityLost says that the message could not be kept invisible: another consumer may
+	// have it by now.
 	ErrVisibilityLost = errors.New("the message became visible to other consumers")
 )
 
-// RetryAfter makes a handler's failure ask for the next attempt after d, instead of after the job's backoff.
+// RetryAfter makes a handler's failure ask for the next attempt after d, instead of after the job's
+// backoff.
 func RetryAfter(d time.Duration, err error) error { return &delayedError{err: err, delay: d} }
 
 type delayedError struct {
@@ -93,7 +98,8 @@ func (e *delayedError) Unwrap() error { return e.err }
 // outcome is what becomes of a message in SQS.
 type outcome struct {
 	done bool
-	// visibleIn is when a message that is not done is to be delivered again; negative leaves that to SQS.
+	// visibleIn is when a message that is not done is to be delivered again; negative leaves that
+	// to SQS.
 	visibleIn time.Duration
 }
 
@@ -102,7 +108,8 @@ var (
 	left = outcome{visibleIn: -1} //nolint:gochecknoglobals // a constant
 )
 
-// work handles a message and settles its job. The message is done when nobody needs to see it again.
+// work handles a message and settles its job. The message is done when nobody needs to see it
+// again.
 func (c *Consumer) work(ctx context.Context, m *Message, fifo bool) outcome {
 	err := c.handle(ctx, m)
 	if err == nil {
@@ -131,13 +138,15 @@ func (c *Consumer) handle(ctx context.Context, m *Message) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
-			c.cfg.Logger.ErrorContext(ctx, "the handler panicked", "job", m.JobID, "queue", m.Queue, "attempt", m.Attempt, "stack", string(debug.Stack()))
+			c.cfg.Logger.ErrorContext(ctx, "the handler panicked", "job", m.JobID, "queue", m.Queue, "attempt",
+				m.Attempt, "stack", string(debug.Stack()))
 		}
 	}()
 	return c.cfg.Handle(ctx, m)
 }
 
-// ack says that the job is done. When that does not arrive, the job is sent again after its ack timeout; the message would not change that.
+// ack says that the job is done. When that does not arrive, the job is sent again after its ack
+// timeout; the message would not change that.
 func (c *Consumer) ack(ctx context.Context, m *Message) {
 	if c.cfg.Client == nil || m.JobID == "" {
 		return
@@ -194,5 +203,6 @@ func short(text string) string {
 }
 
 func (c *Consumer) log(ctx context.Context, level slog.Level, what string, m *Message, err error) {
-	c.cfg.Logger.Log(ctx, level, what, "job", m.JobID, "queue", m.Queue, "attempt", m.Attempt, "message", m.MessageID, "error", err.Error())
+	c.cfg.Logger.Log(ctx, level, what, "job", m.JobID, "queue", m.Queue, "attempt", m.Attempt, "message", m.MessageID,
+		"error", err.Error())
 }

@@ -70,9 +70,11 @@ func (d *deleter) deleteAll(ctx context.Context, receipts []string) {
 	for range deleteTries {
 		entries := make([]types.DeleteMessageBatchRequestEntry, len(receipts))
 		for i, receipt := range receipts {
-			entries[i] = types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(receipt)}
+			entries[i] = types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)),
+				ReceiptHandle: aws.String(receipt)}
 		}
-		out, err := d.source.SQS.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: aws.String(d.source.QueueURL), Entries: entries})
+		out, err := d.source.SQS.DeleteMessageBatch(ctx,
+			&sqs.DeleteMessageBatchInput{QueueUrl: aws.String(d.source.QueueURL), Entries: entries})
 		if err != nil {
 			why = err.Error()
 			continue
@@ -87,5 +89,6 @@ func (d *deleter) deleteAll(ctx context.Context, receipts []string) {
 			return
 		}
 	}
-	d.log.ErrorContext(ctx, "messages cannot be deleted; they will be delivered again", "count", len(receipts), "error", why)
+	d.log.ErrorContext(ctx, "messages cannot be deleted; they will be delivered again", "count", len(receipts), "error",
+		why)
 }

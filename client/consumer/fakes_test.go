@@ -20,7 +20,8 @@ import (
 	"github.com/sluicehq/sluice/client/consumer"
 )
 
-// fakeQueue is SQS in memory, on the test's clock, for failures that kumo cannot be asked for. kumo itself is used in client/e2e.
+// fakeQueue is SQS in memory, on the test's clock, for failures that kumo cannot be asked for. kumo
+// itself is used in client/e2e.
 type fakeQueue struct {
 	fifo bool
 	fail func(operation string) error
@@ -60,7 +61,8 @@ func (q *fakeQueue) break_(fail func(string) error) { //nolint:revive // break i
 func (q *fakeQueue) send(id, group string, attributes map[string]string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.messages = append(q.messages, &fakeMessage{id: id, group: group, body: `{"id":"` + id + `"}`, attributes: attributes})
+	q.messages = append(q.messages, &fakeMessage{id: id, group: group, body: `{"id":"` + id + `"}`,
+		attributes: attributes})
 }
 
 func (q *fakeQueue) left() []string {
@@ -91,7 +93,8 @@ func (q *fakeQueue) count(operation string) int {
 	return q.requests[operation]
 }
 
-func (q *fakeQueue) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
+func (q *fakeQueue) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput,
+	_ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	if err := q.begin("receive"); err != nil {
 		return nil, err
 	}
@@ -122,22 +125,26 @@ func (q *fakeQueue) take(in *sqs.ReceiveMessageInput) []types.Message {
 			continue
 		}
 		q.receipts++
-		m.receipt, m.visibleAt = fmt.Sprintf("%s/%d", m.id, q.receipts), time.Now().Add(time.Duration(in.VisibilityTimeout)*time.Second)
+		m.receipt, m.visibleAt = fmt.Sprintf("%s/%d", m.id, q.receipts),
+			time.Now().Add(time.Duration(in.VisibilityTimeout)*time.Second)
 		m.receives++
 		message := types.Message{
 			MessageId: aws.String(m.id), Body: aws.String(m.body), ReceiptHandle: aws.String(m.receipt),
 			MessageAttributes: map[string]types.MessageAttributeValue{},
-			Attributes:        map[string]string{"MessageGroupId": m.group, "ApproximateReceiveCount": fmt.Sprint(m.receives)},
+			Attributes: map[string]string{"MessageGroupId": m.group,
+				"ApproximateReceiveCount": fmt.Sprint(m.receives)},
 		}
 		for name, value := range m.attributes {
-			message.MessageAttributes[name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(value)}
+			message.MessageAttributes[name] = types.MessageAttributeValue{DataType: aws.String("String"),
+				StringValue: aws.String(value)}
 		}
 		out = append(out, message)
 	}
 	return out
 }
 
-func (q *fakeQueue) DeleteMessageBatch(_ context.Context, in *sqs.DeleteMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
+func (q *fakeQueue) DeleteMessageBatch(_ context.Context, in *sqs.DeleteMessageBatchInput,
+	_ ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
 	if err := q.begin("delete"); err != nil {
 		return nil, err
 	}
@@ -167,7 +174,8 @@ func (q *fakeQueue) ChangeMessageVisibilityBatch(
 	out := &sqs.ChangeMessageVisibilityBatchOutput{}
 	for _, entry := range in.Entries {
 		for _, m := range q.messages {
-			if m.receipt == aws.ToString(entry.ReceiptHandle) && (m.visibleAt.After(time.Now()) || entry.VisibilityTimeout == 0) {
+			if m.receipt == aws.ToString(entry.ReceiptHandle) &&
+				(m.visibleAt.After(time.Now()) || entry.VisibilityTimeout == 0) {
 				m.visibleAt = time.Now().Add(time.Duration(entry.VisibilityTimeout) * time.Second)
 				out.Successful = append(out.Successful, types.ChangeMessageVisibilityBatchResultEntry{Id: entry.Id})
 			}
@@ -176,7 +184,8 @@ func (q *fakeQueue) ChangeMessageVisibilityBatch(
 	return out, nil
 }
 
-// fakeJobs is the API's acks and nacks: it records "ack a 1" and answers with what answers says, 200 else.
+// fakeJobs is the API's acks and nacks: it records "ack a 1" and answers with what answers says,
+// 200 else.
 type fakeJobs struct {
 	answers map[string]string // "ack a" -> a problem document
 
@@ -203,7 +212,8 @@ func (f *fakeJobs) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls = append(f.calls, call)
-	out := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader("{}"))}
+	out := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader("{}"))}
 	switch answer := f.answers[segments[6]+" "+segments[5]]; answer {
 	case "":
 	case "away":
@@ -228,14 +238,16 @@ func conflict(state client.JobState, attempt int) string {
 
 func (f *fakeJobs) client(t *testing.T) *client.Client {
 	t.Helper()
-	c, err := client.New(client.Config{Endpoint: "http://sluice.test", Auth: client.None, Retries: -1, HTTPClient: &http.Client{Transport: f}})
+	c, err := client.New(client.Config{Endpoint: "http://sluice.test", Auth: client.None, Retries: -1,
+		HTTPClient: &http.Client{Transport: f}})
 	require.NoError(t, err)
 	return c
 }
 
 // job is the attributes of an attempt, as the dispatcher sends them.
 func job(id string, attempt int) map[string]string {
-	return map[string]string{"sluice-job-id": id, "sluice-queue": "orders", "sluice-attempt": fmt.Sprint(attempt), "sluice-run-at": "1767323045678"}
+	return map[string]string{"sluice-job-id": id, "sluice-queue": "orders", "sluice-attempt": fmt.Sprint(attempt),
+		"sluice-run-at": "1767323045678"}
 }
 
 func newConsumer(t *testing.T, cfg consumer.Config) *consumer.Consumer {

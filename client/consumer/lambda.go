@@ -14,8 +14,9 @@ const lambdaMargin = time.Second
 
 // Lambda is a handler for lambda.Start, for a function behind an SQS queue.
 //
-// The event source mapping must have FunctionResponseTypes: ReportBatchItemFailures; without it SQS would drop the messages that failed. A handler's
-// context ends a second before the function's time does, and messages that were not begun by then are reported as failed.
+// The event source mapping must have FunctionResponseTypes: ReportBatchItemFailures; without it SQS
+// would drop the messages that failed. A handler's context ends a second before the function's time
+// does, and messages that were not begun by then are reported as failed.
 func (c *Consumer) Lambda(ctx context.Context, e events.SQSEvent) (events.SQSEventResponse, error) {
 	working := ctx
 	if deadline, ok := ctx.Deadline(); ok {
@@ -47,13 +48,15 @@ func (c *Consumer) Lambda(ctx context.Context, e events.SQSEvent) (events.SQSEve
 	var response events.SQSEventResponse
 	for i, ok := range finished {
 		if !ok {
-			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: messages[i].MessageID})
+			response.BatchItemFailures = append(response.BatchItemFailures,
+				events.SQSBatchItemFailure{ItemIdentifier: messages[i].MessageID})
 		}
 	}
 	return response, nil
 }
 
-// inGroups returns the indices of messages by what must be worked on one after another: a group of a FIFO queue, or else each message for itself.
+// inGroups returns the indices of messages by what must be worked on one after another: a group of
+// a FIFO queue, or else each message for itself.
 func inGroups(messages []*Message, fifo bool) [][]int {
 	var groups [][]int
 	at := make(map[string]int)

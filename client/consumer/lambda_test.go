@@ -60,13 +60,19 @@ func failed(t *testing.T, c *consumer.Consumer, e events.SQSEvent) []string {
 func TestAMessageIsReadWithAllThatSluiceSent(t *testing.T) {
 	t.Parallel()
 	attributes := job("order-42", 2)
-	attributes["tenant"], attributes["traceparent"], attributes["sluice-headers"] = "gold", "00-1", `{"h7":"7","h8":"8"}`
+	attributes["tenant"], attributes["traceparent"], attributes["sluice-headers"] = "gold", "00-1",
+		`{"h7":"7","h8":"8"}`
 	var got *consumer.Message
-	c := newConsumer(t, consumer.Config{Handle: func(_ context.Context, m *consumer.Message) error { got = m; return nil }})
+	c := newConsumer(t, consumer.Config{Handle: func(_ context.Context, m *consumer.Message) error {
+		got = m
+		return nil
+	}})
 	require.Empty(t, failed(t, c, events.SQSEvent{Records: []events.SQSMessage{record("m-1", attributes)}}))
 	require.Equal(t, &consumer.Message{
-		JobID: "order-42", Queue: "orders", Attempt: 2, RunAt: time.UnixMilli(1767323045678).UTC(), Payload: []byte(`{"id":"m-1"}`),
-		Headers: map[string]string{"tenant": "gold", "traceparent": "00-1", "h7": "7", "h8": "8"}, MessageID: "m-1", Receives: 3,
+		JobID: "order-42", Queue: "orders", Attempt: 2, RunAt: time.UnixMilli(1767323045678).UTC(),
+		Payload: []byte(`{"id":"m-1"}`),
+		Headers: map[string]string{"tenant": "gold", "traceparent": "00-1", "h7": "7", "h8": "8"}, MessageID: "m-1",
+		Receives: 3,
 	}, got)
 	var payload struct{ ID string }
 	require.NoError(t, got.Decode(&payload))
@@ -77,27 +83,30 @@ func TestAMessageIsReadWithAllThatSluiceSent(t *testing.T) {
 func TestSuccessAcksAndFailureNacksAndBothLeaveSQS(t *testing.T) {
 	t.Parallel()
 	api := &fakeJobs{}
-	c := newConsumer(t, consumer.Config{Client: api.client(t), Concurrency: 1, Handle: func(_ context.Context, m *consumer.Message) error {
-		switch m.JobID {
-		case "bad":
-			return errors.New("no stock")
-		case "later":
-			return consumer.RetryAfter(90*time.Second, errors.New("busy"))
-		case "panics":
-			panic("out of range")
-		case "long":
-			return errors.New(strings.Repeat("x", 5000))
-		}
-		return nil
-	}})
+	c := newConsumer(t, consumer.Config{Client: api.client(t), Concurrency: 1,
+		Handle: func(_ context.Context, m *consumer.Message) error {
+			switch m.JobID {
+			case "bad":
+				return errors.New("no stock")
+			case "later":
+				return consumer.RetryAfter(90*time.Second, errors.New("busy"))
+			case "panics":
+				panic("out of range")
+			case "long":
+				return errors.New(strings.Repeat("x", 5000))
+			}
+			return nil
+		}})
 	require.Empty(t, failed(t, c, event("good", "bad", "later", "panics", "long")))
-	require.Equal(t, []string{"ack good 1", "nack bad 1 no stock", "nack later 1 busy in 90000 ms", "nack panics 1 panic: out of range",
+	require.Equal(t, []string{"ack good 1", "nack bad 1 no stock", "nack later 1 busy in 90000 ms",
+		"nack panics 1 panic: out of range",
 		"nack long 1 " + strings.Repeat("x", 1024)}, api.made())
 }
 
 func TestAJobOfOneAttemptNeedsNoAckAndItsFailureStaysWithSQS(t *testing.T) {
 	t.Parallel()
-	api := &fakeJobs{answers: map[string]string{"ack good": conflict(client.Dispatched, 1), "nack bad": conflict(client.Dispatched, 1)}}
+	api := &fakeJobs{answers: map[string]string{"ack good": conflict(client.Dispatched, 1),
+		"nack bad": conflict(client.Dispatched, 1)}}
 	var log bytes.Buffer
 	c := newConsumer(t, consumer.Config{
 		Client: api.client(t), Concurrency: 1, Logger: slog.New(slog.NewTextHandler(&log, nil)), Handle: failing("bad"),
@@ -118,7 +127,8 @@ func failing(ids ...string) consumer.Handler {
 
 func TestAnAttemptThatIsOutOfDateIsNotTriedAgainThroughSQS(t *testing.T) {
 	t.Parallel()
-	api := &fakeJobs{answers: map[string]string{"ack good": conflict(client.Scheduled, 2), "nack bad": conflict(client.AwaitingAck, 2)}}
+	api := &fakeJobs{answers: map[string]string{"ack good": conflict(client.Scheduled, 2),
+		"nack bad": conflict(client.AwaitingAck, 2)}}
 	c := newConsumer(t, consumer.Config{Client: api.client(t), Handle: failing("bad")})
 	require.Empty(t, failed(t, c, event("good", "bad")), "the next attempt is on its way already")
 }
@@ -150,15 +160,17 @@ func TestTheFirstFailureOfAFIFOGroupEndsTheWorkOnThatGroup(t *testing.T) {
 	api := &fakeJobs{}
 	var mu sync.Mutex
 	var seen []string
-	c := newConsumer(t, consumer.Config{Client: api.client(t), Handle: func(_ context.Context, m *consumer.Message) error {
-		mu.Lock()
-		defer mu.Unlock()
-		seen = append(seen, m.MessageID)
-		return failing("a2")(t.Context(), m)
-	}})
+	c := newConsumer(t, consumer.Config{Client: api.client(t),
+		Handle: func(_ context.Context, m *consumer.Message) error {
+			mu.Lock()
+			defer mu.Unlock()
+			seen = append(seen, m.MessageID)
+			return failing("a2")(t.Context(), m)
+		}})
 	require.Equal(t, []string{"a2", "a3"}, failed(t, c, event("a1/a", "b1/b", "a2/a", "b2/b", "a3/a")))
 	require.ElementsMatch(t, []string{"a1", "a2", "b1", "b2"}, seen)
-	require.ElementsMatch(t, []string{"ack a1 1", "ack b1 1", "ack b2 1"}, api.made(), "a nack would let the rest of the group overtake")
+	require.ElementsMatch(t, []string{"ack a1 1", "ack b1 1", "ack b2 1"}, api.made(),
+		"a nack would let the rest of the group overtake")
 }
 
 func TestMessagesOfOneGroupAreWorkedOnInOrderAndOthersAtOnce(t *testing.T) {
@@ -190,20 +202,22 @@ func TestWhatCannotBeBegunInTheFunctionsTimeIsReportedAsFailed(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		begun := 0
-		c := newConsumer(t, consumer.Config{Concurrency: 1, Handle: func(ctx context.Context, _ *consumer.Message) error {
-			begun++
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(4 * time.Second):
-				return nil
-			}
-		}})
+		c := newConsumer(t, consumer.Config{Concurrency: 1,
+			Handle: func(ctx context.Context, _ *consumer.Message) error {
+				begun++
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(4 * time.Second):
+					return nil
+				}
+			}})
 		started := time.Now()
 		response, err := c.Lambda(ctx, event("a", "b", "c", "d"))
 		require.NoError(t, err)
 		require.Equal(t, 9*time.Second, time.Since(started), "a second is kept for the answer")
-		require.Equal(t, []events.SQSBatchItemFailure{{ItemIdentifier: "c"}, {ItemIdentifier: "d"}}, response.BatchItemFailures)
+		require.Equal(t, []events.SQSBatchItemFailure{{ItemIdentifier: "c"}, {ItemIdentifier: "d"}},
+			response.BatchItemFailures)
 		require.Equal(t, 3, begun)
 	})
 }

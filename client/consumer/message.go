@@ -23,7 +23,8 @@ const (
 
 // Message is one attempt of a job.
 type Message struct {
-	// JobID, Queue and Attempt name the attempt. A message that did not come from Sluice has none of them, and is never acked.
+	// JobID, Queue and Attempt name the attempt. A message that did not come from Sluice has none
+	// of them, and is never acked.
 	JobID   string
 	Queue   string
 	Attempt int
@@ -34,7 +35,8 @@ type Message struct {
 	// Payload is the job's, as JSON.
 	Payload json.RawMessage
 
-	// MessageID is SQS's, and Group its message group on a FIFO queue. Receives is how often SQS has delivered this message, 0 if unknown.
+	// MessageID is SQS's, and Group its message group on a FIFO queue. Receives is how often SQS
+	// has delivered this message, 0 if unknown.
 	MessageID string
 	Group     string
 	Receives  int
@@ -48,7 +50,8 @@ func (m *Message) Decode(v any) error {
 	return nil
 }
 
-// newMessage reads a message's attributes. attribute returns "" for one that is not there; the others are headers.
+// newMessage reads a message's attributes. attribute returns "" for one that is not there; the
+// others are headers.
 func newMessage(body string, attributes map[string]string) *Message {
 	m := &Message{Payload: json.RawMessage(body), Headers: make(map[string]string, len(attributes))}
 	for name, value := range attributes {

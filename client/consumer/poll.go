@@ -17,8 +17,10 @@ import (
 // SQS is what the loop needs of an *sqs.Client.
 type SQS interface {
 	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
-	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput, ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
-	ChangeMessageVisibilityBatch(context.Context, *sqs.ChangeMessageVisibilityBatchInput, ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error)
+	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput,
+		...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
+	ChangeMessageVisibilityBatch(context.Context, *sqs.ChangeMessageVisibilityBatchInput,
+		...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error)
 }
 
 // Source is a queue to receive from.
@@ -26,10 +28,11 @@ type Source struct {
 	// SQS and QueueURL are required.
 	SQS      SQS
 	QueueURL string
-	// Visibility is how long a message stays invisible to others without an extension; it is extended each third of it while its handler runs.
-	// Whole seconds, 3 s to 12 h. Default 30 s.
+	// Visibility is how long a message stays invisible to others without an extension; it is
+	// extended each third of it while its handler runs. Whole seconds, 3 s to 12 h. Default 30 s.
 	Visibility time.Duration
-	// Wait is how long one request waits for messages: whole seconds up to 20 s, which is the default.
+	// Wait is how long one request waits for messages: whole seconds up to 20 s, which is the
+	// default.
 	Wait time.Duration
 	// StopTimeout is how long handlers may go on once the loop is stopped. Default 20 s.
 	StopTimeout time.Duration
@@ -70,8 +73,9 @@ func (s Source) validate() error {
 	return nil
 }
 
-// Run receives messages and works on them until ctx ends. Then it receives no more, lets handlers go on for StopTimeout, ends their contexts with
-// [ErrStopping], and returns nil when the last one has returned. What was not done by then is visible to other consumers at once.
+// Run receives messages and works on them until ctx ends. Then it receives no more, lets handlers
+// go on for StopTimeout, ends their contexts with [ErrStopping], and returns nil when the last one
+// has returned. What was not done by then is visible to other consumers at once.
 //
 // A queue that does not exist is an error; a queue that cannot be reached is asked again.
 func (c *Consumer) Run(ctx context.Context, s Source) error {
@@ -81,7 +85,8 @@ func (c *Consumer) Run(ctx context.Context, s Source) error {
 	}
 	working, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
-	p := &poller{consumer: c, source: s, slots: make(chan struct{}, c.cfg.Concurrency), fifo: strings.HasSuffix(s.QueueURL, ".fifo")}
+	p := &poller{consumer: c, source: s, slots: make(chan struct{}, c.cfg.Concurrency),
+		fifo: strings.HasSuffix(s.QueueURL, ".fifo")}
 	p.deleter = newDeleter(context.WithoutCancel(ctx), s, c.cfg.Logger)
 	err := p.poll(ctx, working)
 	late := time.AfterFunc(s.StopTimeout, func() { end(ErrStopping) })
@@ -130,7 +135,8 @@ func (p *poller) poll(ctx, working context.Context) error {
 	}
 }
 
-// reserve waits for a free slot and takes all that are free, up to what one request can fill. It returns 0 when ctx has ended.
+// reserve waits for a free slot and takes all that are free, up to what one request can fill. It
+// returns 0 when ctx has ended.
 func (p *poller) reserve(ctx context.Context) int {
 	if ctx.Err() != nil {
 		return 0
@@ -152,7 +158,8 @@ func (p *poller) reserve(ctx context.Context) int {
 
 func (p *poller) receive(ctx context.Context, most int) ([]*delivery, error) {
 	out, err := p.source.SQS.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
-		QueueUrl: aws.String(p.source.QueueURL), MaxNumberOfMessages: int32(most), WaitTimeSeconds: seconds(p.source.Wait),
+		QueueUrl: aws.String(p.source.QueueURL), MaxNumberOfMessages: int32(most),
+		WaitTimeSeconds:   seconds(p.source.Wait),
 		VisibilityTimeout: seconds(p.source.Visibility), MessageAttributeNames: []string{"All"},
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{
 			types.MessageSystemAttributeNameMessageGroupId, types.MessageSystemAttributeNameApproximateReceiveCount,
@@ -163,7 +170,8 @@ func (p *poller) receive(ctx context.Context, most int) ([]*delivery, error) {
 	}
 	deliveries := make([]*delivery, len(out.Messages))
 	for i := range out.Messages {
-		deliveries[i] = &delivery{Message: fromSQS(&out.Messages[i]), receipt: aws.ToString(out.Messages[i].ReceiptHandle)}
+		deliveries[i] = &delivery{Message: fromSQS(&out.Messages[i]),
+			receipt: aws.ToString(out.Messages[i].ReceiptHandle)}
 	}
 	return deliveries, nil
 }

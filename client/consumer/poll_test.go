@@ -58,17 +58,18 @@ func inLoop(t *testing.T, queue *fakeQueue, source consumer.Source, handle consu
 		l := &loop{T: t, queue: queue, api: &fakeJobs{}, over: make(chan error, 1)}
 		ctx, stop := context.WithCancel(t.Context())
 		l.stop = stop
-		c := newConsumer(t, consumer.Config{Client: l.api.client(t), Handle: func(ctx context.Context, m *consumer.Message) error {
-			l.mu.Lock()
-			l.seen = append(l.seen, m.MessageID)
-			l.mu.Unlock()
-			started := time.Now()
-			err := handle(ctx, m)
-			l.mu.Lock()
-			l.ended = append(l.ended, result{err, time.Since(started)})
-			l.mu.Unlock()
-			return err
-		}})
+		c := newConsumer(t, consumer.Config{Client: l.api.client(t),
+			Handle: func(ctx context.Context, m *consumer.Message) error {
+				l.mu.Lock()
+				l.seen = append(l.seen, m.MessageID)
+				l.mu.Unlock()
+				started := time.Now()
+				err := handle(ctx, m)
+				l.mu.Lock()
+				l.ended = append(l.ended, result{err, time.Since(started)})
+				l.mu.Unlock()
+				return err
+			}})
 		source.SQS, source.QueueURL = queue, "https://sqs.test/1/orders"
 		if queue.fifo {
 			source.QueueURL += ".fifo"
@@ -140,41 +141,43 @@ func TestAHandlerLearnsThatItsMessageBecameVisible(t *testing.T) {
 }
 
 func TestAFailureThatIsNotSluicesToRetryIsDeliveredAgainBySQS(t *testing.T) {
-	inLoop(t, &fakeQueue{}, consumer.Source{Visibility: 30 * time.Second}, func(_ context.Context, m *consumer.Message) error {
-		if m.Receives < 3 {
-			return consumer.RetryAfter(5*time.Second, errors.New("no"))
-		}
-		return nil
-	}, func(l *loop) {
-		l.queue.send("a", "", nil) // not Sluice's
-		pass(time.Second)
-		require.InDelta(l, 4, l.queue.visible("a").Seconds(), 0.1, "after the delay it asked for")
-		pass(20 * time.Second)
-		require.Len(l, l.handled(), 3)
-		require.Empty(l, l.queue.left())
-		l.end()
-	})
+	inLoop(t, &fakeQueue{}, consumer.Source{Visibility: 30 * time.Second},
+		func(_ context.Context, m *consumer.Message) error {
+			if m.Receives < 3 {
+				return consumer.RetryAfter(5*time.Second, errors.New("no"))
+			}
+			return nil
+		}, func(l *loop) {
+			l.queue.send("a", "", nil) // not Sluice's
+			pass(time.Second)
+			require.InDelta(l, 4, l.queue.visible("a").Seconds(), 0.1, "after the delay it asked for")
+			pass(20 * time.Second)
+			require.Len(l, l.handled(), 3)
+			require.Empty(l, l.queue.left())
+			l.end()
+		})
 }
 
 func TestAFIFOGroupKeepsItsOrderThroughFailures(t *testing.T) {
 	tries := 0
-	inLoop(t, &fakeQueue{fifo: true}, consumer.Source{Visibility: 30 * time.Second}, func(_ context.Context, m *consumer.Message) error {
-		if m.MessageID == "a2" {
-			if tries++; tries < 3 {
-				return errors.New("no")
+	inLoop(t, &fakeQueue{fifo: true}, consumer.Source{Visibility: 30 * time.Second},
+		func(_ context.Context, m *consumer.Message) error {
+			if m.MessageID == "a2" {
+				if tries++; tries < 3 {
+					return errors.New("no")
+				}
 			}
-		}
-		return nil
-	}, func(l *loop) {
-		for _, id := range []string{"a1", "a2", "a3"} {
-			l.queue.send(id, "a", job(id, 1))
-		}
-		pass(5 * time.Minute)
-		require.Equal(l, []string{"a1", "a2", "a2", "a2", "a3"}, l.handled())
-		require.Empty(l, l.queue.left())
-		require.Equal(l, []string{"ack a1 1", "ack a2 1", "ack a3 1"}, l.api.made())
-		l.end()
-	})
+			return nil
+		}, func(l *loop) {
+			for _, id := range []string{"a1", "a2", "a3"} {
+				l.queue.send(id, "a", job(id, 1))
+			}
+			pass(5 * time.Minute)
+			require.Equal(l, []string{"a1", "a2", "a2", "a2", "a3"}, l.handled())
+			require.Empty(l, l.queue.left())
+			require.Equal(l, []string{"ack a1 1", "ack a2 1", "ack a3 1"}, l.api.made())
+			l.end()
+		})
 }
 
 func TestStoppingLetsHandlersFinish(t *testing.T) {

@@ -21,7 +21,8 @@ type delivery struct {
 	settled bool
 }
 
-// lease keeps the messages of one request invisible while they are being worked on, or wait behind one of their group.
+// lease keeps the messages of one request invisible while they are being worked on, or wait behind
+// one of their group.
 type lease struct {
 	source     Source
 	deliveries []*delivery
@@ -88,12 +89,14 @@ func (l *lease) change(ctx context.Context, visibility time.Duration, deliveries
 	entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(deliveries))
 	for i, d := range deliveries {
 		entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{
-			Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(d.receipt), VisibilityTimeout: seconds(visibility),
+			Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(d.receipt),
+			VisibilityTimeout: seconds(visibility),
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, max(l.source.Visibility/4, time.Second))
 	defer cancel()
-	out, err := l.source.SQS.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: aws.String(l.source.QueueURL), Entries: entries})
+	out, err := l.source.SQS.ChangeMessageVisibilityBatch(ctx,
+		&sqs.ChangeMessageVisibilityBatchInput{QueueUrl: aws.String(l.source.QueueURL), Entries: entries})
 	if err != nil {
 		return accepted // it is tried again at the next tick, until the visibility is over
 	}
@@ -114,7 +117,8 @@ func (l *lease) settle(d *delivery) {
 	d.cancel(nil)
 }
 
-// giveUp ends a delivery's lease, and lets others see the message after visibleIn; when that is negative, SQS decides.
+// giveUp ends a delivery's lease, and lets others see the message after visibleIn; when that is
+// negative, SQS decides.
 func (l *lease) giveUp(ctx context.Context, d *delivery, visibleIn time.Duration) {
 	l.settle(d)
 	if visibleIn >= 0 {

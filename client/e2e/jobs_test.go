@@ -89,7 +89,8 @@ func TestJobsGoFromPushToAckThroughTheLoop(t *testing.T) {
 
 	t.Run("a job that succeeds", func(t *testing.T) {
 		id := name("job")
-		receipt, err := q.Push(ctx, client.Job{ID: id, Payload: order{ID: "a"}, Delay: 200 * time.Millisecond, MaxAttempts: 3, Headers: map[string]string{"tenant": "gold"}})
+		receipt, err := q.Push(ctx, client.Job{ID: id, Payload: order{ID: "a"}, Delay: 200 * time.Millisecond,
+			MaxAttempts: 3, Headers: map[string]string{"tenant": "gold"}})
 		require.NoError(t, err)
 		require.Equal(t, client.Scheduled, receipt.State)
 		again, err := q.Push(ctx, client.Job{ID: id, Payload: order{ID: "b"}})
@@ -142,14 +143,16 @@ func receive(t *testing.T, queue string) events.SQSMessage {
 		return err == nil && len(out.Messages) > 0
 	}, patience, 20*time.Millisecond)
 	got := out.Messages[0]
-	_, err := system.SQS.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: aws.String(system.QueueURLs[queue]), ReceiptHandle: got.ReceiptHandle})
+	_, err := system.SQS.DeleteMessage(t.Context(),
+		&sqs.DeleteMessageInput{QueueUrl: aws.String(system.QueueURLs[queue]), ReceiptHandle: got.ReceiptHandle})
 	require.NoError(t, err)
 	m := events.SQSMessage{
 		MessageId: *got.MessageId, Body: *got.Body, EventSourceARN: "arn:aws:sqs:eu-central-1:1:" + queue,
 		MessageAttributes: make(map[string]events.SQSMessageAttribute),
 	}
 	for name, value := range got.MessageAttributes {
-		m.MessageAttributes[name] = events.SQSMessageAttribute{StringValue: value.StringValue, DataType: *value.DataType}
+		m.MessageAttributes[name] = events.SQSMessageAttribute{StringValue: value.StringValue,
+			DataType: *value.DataType}
 	}
 	return m
 }

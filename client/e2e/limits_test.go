@@ -13,7 +13,8 @@ import (
 )
 
 func five(name string) policy.Policy {
-	return policy.Policy{Name: name, Rules: []policy.Rule{{Name: "hourly", Algorithm: policy.SlidingWindow, Limit: 5, WindowMS: 3_600_000}}}
+	return policy.Policy{Name: name, Rules: []policy.Rule{{Name: "hourly", Algorithm: policy.SlidingWindow, Limit: 5,
+		WindowMS: 3_600_000}}}
 }
 
 func TestALimitIsChargedPeekedAtRefundedAndReset(t *testing.T) {
@@ -50,7 +51,8 @@ func TestALimitIsChargedPeekedAtRefundedAndReset(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 5, d.Remaining)
 
-	decisions, allowed, err := c.CheckAll(ctx, []client.Check{{Policy: login, Key: "a"}, {Policy: login, Key: "b", Cost: 9}})
+	decisions, allowed, err := c.CheckAll(ctx,
+		[]client.Check{{Policy: login, Key: "a"}, {Policy: login, Key: "b", Cost: 9}})
 	require.NoError(t, err)
 	require.False(t, allowed)
 	require.Len(t, decisions, 2)
@@ -120,7 +122,9 @@ func TestTheMiddlewareLimitsAHandler(t *testing.T) {
 	require.NoError(t, err)
 	limit, err := c.Middleware(client.LimitConfig{Policy: login, FailClosed: true})
 	require.NoError(t, err)
-	s := httptest.NewServer(limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "in") })))
+	s := httptest.NewServer(limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "in")
+	})))
 	defer s.Close()
 	for i := range 7 {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, nil)

@@ -19,7 +19,8 @@ func TestALockOfEveryConsistencyIsTakenRenewedInspectedAndReleased(t *testing.T)
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			c, ctx, lock := connect(t), t.Context(), name("order:42")
-			o := client.LockOptions{TTL: 2 * time.Second, Owner: "ann", Metadata: map[string]string{"pod": "a-1"}, Consistency: at}
+			o := client.LockOptions{TTL: 2 * time.Second, Owner: "ann", Metadata: map[string]string{"pod": "a-1"},
+				Consistency: at}
 			l, err := c.Lock(ctx, lock, o)
 			require.NoError(t, err)
 
@@ -82,7 +83,8 @@ func TestManyHoldersNeverOverlapAndTheirFencesRise(t *testing.T) {
 	for range 8 {
 		wait.Go(func() {
 			for range 5 {
-				l, err := c.Lock(context.Background(), lock, client.LockOptions{TTL: 5 * time.Second, Wait: time.Minute})
+				l, err := c.Lock(context.Background(), lock,
+					client.LockOptions{TTL: 5 * time.Second, Wait: time.Minute})
 				if !assertNoError(t, err) {
 					return
 				}
@@ -188,7 +190,8 @@ func TestAWaitThatIsCalledOffLeavesTheLockToOthers(t *testing.T) {
 
 func TestInvalidInputNamesItsFields(t *testing.T) {
 	t.Parallel()
-	_, err := connect(t).TryLock(t.Context(), name("lock"), client.LockOptions{TTL: 2 * time.Hour, Mode: "write", Token: "short"})
+	_, err := connect(t).TryLock(t.Context(), name("lock"),
+		client.LockOptions{TTL: 2 * time.Hour, Mode: "write", Token: "short"})
 	require.ErrorIs(t, err, client.ErrInvalidRequest)
 	var e *client.Error
 	require.ErrorAs(t, err, &e)

@@ -27,7 +27,8 @@ var system *stack.Stack
 func TestMain(m *testing.M) {
 	var err error
 	system, err = stack.Start(context.Background(), stack.Config{
-		APIAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", LockNodes: 3, Processes: 2, Queues: []string{"orders", "pay.fifo", "paused"},
+		APIAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", LockNodes: 3, Processes: 2,
+		Queues:  []string{"orders", "pay.fifo", "paused"},
 		Gateway: gateway.Config{RequireIAM: true, Credentials: map[string]string{accessKey: secretKey}},
 	})
 	if err != nil {
@@ -42,7 +43,8 @@ func TestMain(m *testing.M) {
 func connect(t *testing.T) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Config{
-		Endpoint: system.APIURL, Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider(accessKey, secretKey, ""),
+		Endpoint: system.APIURL, Region: "eu-central-1",
+		Credentials: credentials.NewStaticCredentialsProvider(accessKey, secretKey, ""),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })

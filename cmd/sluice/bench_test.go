@@ -17,7 +17,8 @@ func TestBenchPutsABoundedLoadOnTheAPIAndTellsItsPercentiles(t *testing.T) {
 		Name: limit, Rules: []policy.Rule{{Name: "r", Algorithm: policy.TokenBucket, Limit: 5, WindowMS: 1000}},
 	}}.Policy)
 	require.NoError(t, err)
-	for _, args := range [][]string{{"bench", "locks"}, {"bench", "jobs", "quiet"}, {"bench", "limits", limit, "--keys", "3"}} {
+	for _, args := range [][]string{{"bench", "locks"}, {"bench", "jobs", "quiet"},
+		{"bench", "limits", limit, "--keys", "3"}} {
 		var r struct {
 			Calls  int            `json:"calls"`
 			Errors map[string]int `json:"errors"`

@@ -14,7 +14,8 @@ import (
 func TestAJobIsPushedShownRescheduledAndCanceled(t *testing.T) {
 	t.Parallel()
 	id := name("job")
-	out := does(t, "jobs", "push", "orders", `{"order": 42}`, "--delay", "2d", "--id", id, "--max-attempts", "3", "--header", "tenant=gold")
+	out := does(t, "jobs", "push", "orders", `{"order": 42}`, "--delay", "2d", "--id", id, "--max-attempts", "3",
+		"--header", "tenant=gold")
 	require.Regexp(t, `^`+id+` is scheduled, due \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(in (2d|1d23h)\)\n$`, out)
 
 	again, errOut, code := sluice(t, "jobs", "push", "orders", `{"order": 43}`, "--id", id)
@@ -23,7 +24,8 @@ func TestAJobIsPushedShownRescheduledAndCanceled(t *testing.T) {
 	require.Contains(t, errOut, "is known, with another payload; nothing was taken in")
 
 	out = does(t, "jobs", "get", "orders", id)
-	require.Regexp(t, `(?m)^state +scheduled\nattempt +0 of 3\ndue .*\nheader +tenant=gold\npayload +\{"order": ?42\}$`, out)
+	require.Regexp(t, `(?m)^state +scheduled\nattempt +0 of 3\ndue .*\nheader +tenant=gold\npayload +\{"order": ?42\}$`,
+		out)
 	does(t, "jobs", "reschedule", "orders", id, "--delay", "1h", "--payload", `"new"`)
 	var j client.JobInfo
 	require.NoError(t, json.Unmarshal([]byte(does(t, "jobs", "get", "orders", id, "--json")), &j))
@@ -119,7 +121,8 @@ func TestAnAttemptIsAckedAndNackedAndADeadJobRedriven(t *testing.T) {
 	awaiting(done, 1)
 	require.Equal(t, done+" is succeeded\n", does(t, "jobs", "ack", "orders", done, "1"))
 	awaiting(bad, 1)
-	require.Contains(t, does(t, "jobs", "nack", "orders", bad, "1", "--error", "no stock", "--delay", "0"), bad+" is scheduled, due ")
+	require.Contains(t, does(t, "jobs", "nack", "orders", bad, "1", "--error", "no stock", "--delay", "0"),
+		bad+" is scheduled, due ")
 	awaiting(bad, 2)
 	require.Equal(t, bad+" is dead\n", does(t, "jobs", "nack", "orders", bad, "2", "--error", "still none"))
 	require.Contains(t, does(t, "jobs", "get", "orders", bad), "last error  still none")

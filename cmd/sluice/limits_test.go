@@ -18,7 +18,8 @@ func TestAPolicyIsPutGotListedAndDeleted(t *testing.T) {
 	p := name("login")
 	file := filepath.Join(t.TempDir(), "login.json")
 	require.NoError(t, os.WriteFile(file, []byte(login), 0o600))
-	require.Regexp(t, `^`+p+` is stored, version 1, ETag "1-[0-9a-f]+"\n$`, does(t, "policies", "put", p, file, "--create"))
+	require.Regexp(t, `^`+p+` is stored, version 1, ETag "1-[0-9a-f]+"\n$`,
+		does(t, "policies", "put", p, file, "--create"))
 	_, errOut, code := sluice(t, "policies", "put", p, file, "--create")
 	require.Equal(t, 3, code)
 	require.Contains(t, errOut, `sluice: error storing the policy "`+p+`": `)
@@ -44,7 +45,8 @@ func TestAPolicyIsPutGotListedAndDeleted(t *testing.T) {
 func TestAnInvalidPolicyIsRefusedWithALineForEachField(t *testing.T) {
 	t.Parallel()
 	p := name("login")
-	_, errOut, code := piped(t, `{"rules": [{"name": "a", "algorithm": "leaky", "limit": 0, "window_ms": 1000}]}`, "policies", "put", p)
+	_, errOut, code := piped(t, `{"rules": [{"name": "a", "algorithm": "leaky", "limit": 0, "window_ms": 1000}]}`,
+		"policies", "put", p)
 	require.Equal(t, 2, code)
 	require.Equal(t, `sluice: error storing the policy "`+p+`": 2 fields are invalid:
   rules[0].algorithm must be "fixed_window", "sliding_window", "sliding_window_counter", "token_bucket" or "gcra"
@@ -68,7 +70,8 @@ func TestALimitIsCheckedPeekedAtRefundedAndReset(t *testing.T) {
 	_, _, code := piped(t, login, "policies", "put", p)
 	require.Zero(t, code)
 	out := does(t, "limits", "check", p, key, "--cost", "3")
-	require.Regexp(t, `^allowed\nRULE +ALGORITHM +LIMIT +REMAINING +FULL IN\nburst +token_bucket +2/1m +0 +1m(30s|29s)\nhourly +sliding_window +500/1h +497 +`, out)
+	require.Regexp(t,
+		`^allowed\nRULE +ALGORITHM +LIMIT +REMAINING +FULL IN\nburst +token_bucket +2/1m +0 +1m(30s|29s)\nhourly +sliding_window +500/1h +497 +`, out)
 
 	out, errOut, code := sluice(t, "limits", "check", p, key)
 	require.Equal(t, 3, code, "a denial is told by the exit code")

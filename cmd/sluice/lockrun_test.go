@@ -16,7 +16,8 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// running starts `sluice lock run` with a shell script, and waits until the script has written "ready" to the file in $READY.
+// running starts `sluice lock run` with a shell script, and waits until the script has written
+// "ready" to the file in $READY.
 func running(t *testing.T, endpoint string, args []string, script string) *process {
 	t.Helper()
 	p := command(t, endpoint, append(append([]string{"lock", "run"}, args...), "--", "sh", "-c", script)...)
@@ -102,7 +103,9 @@ func TestALockThatIsHeldIsWaitedForOrNot(t *testing.T) {
 	out, errOut, code := sluice(t, "lock", "run", lock, "--wait", "0", "--", "echo", "ran")
 	require.Equal(t, 75, code)
 	require.Empty(t, out, "the command was not run")
-	require.Regexp(t, `^sluice: error acquiring the lock "`+lock+`": somebody else holds it \(ann, for another [\d.]+m?s\)\n$`, errOut)
+	require.Regexp(t,
+		`^sluice: error acquiring the lock "`+lock+`": somebody else holds it \(ann, for another [\d.]+m?s\)\n$`,
+		errOut)
 	_, _, code = sluice(t, "lock", "run", lock, "--wait", "300ms", "--", "true")
 	require.Equal(t, 75, code)
 

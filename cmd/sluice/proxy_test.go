@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// proxy stands between the program and the API, and takes the API away: as a server that was killed, or as one that hangs.
+// proxy stands between the program and the API, and takes the API away: as a server that was
+// killed, or as one that hangs.
 type proxy struct {
 	listener net.Listener
 	backend  string

@@ -14,16 +14,22 @@ func TestWrongUsageIsOneLineThatSaysWhatToDo(t *testing.T) {
 		want string
 	}{
 		{[]string{"lokc"}, `there is no command "lokc" in "sluice"; did you mean "lock"? (--help tells more)`},
-		{[]string{"jobs", "psh"}, `there is no command "psh" in "sluice jobs"; did you mean "push"? (--help tells more)`},
-		{[]string{"jobs", "list"}, "wrong number of arguments: it is sluice jobs list QUEUE [flags] (--help tells more)"},
+		{[]string{"jobs", "psh"},
+			`there is no command "psh" in "sluice jobs"; did you mean "push"? (--help tells more)`},
+		{[]string{"jobs", "list"},
+			"wrong number of arguments: it is sluice jobs list QUEUE [flags] (--help tells more)"},
 		{[]string{"--speed"}, "unknown flag: --speed (--help tells more)"},
-		{[]string{"jobs", "push", "orders", "1", "--delay", "5"}, `invalid argument "5" for "--delay" flag: must be a number with a unit, such as 500ms, 90s, 5m, 1h30m, 2d or 1w (--help tells more)`},
+		{[]string{"jobs", "push", "orders", "1", "--delay", "5"},
+			`invalid argument "5" for "--delay" flag: must be a number with a unit, such as 500ms, 90s, 5m, 1h30m, 2d or 1w (--help tells more)`},
 		{[]string{"jobs", "push", "orders", "text"}, `the payload is not JSON: quote a text twice, as '"text"'`},
-		{[]string{"lock", "run", "a", "ls"}, "give one name, and the command after --: sluice lock run NAME -- COMMAND"},
-		{[]string{"lock", "run", "a", "--ttl", "2s", "--grace", "1s", "--", "ls"}, "--grace must be less than half of --ttl, 1s, so that the command ends before the lease does"},
+		{[]string{"lock", "run", "a", "ls"},
+			"give one name, and the command after --: sluice lock run NAME -- COMMAND"},
+		{[]string{"lock", "run", "a", "--ttl", "2s", "--grace", "1s", "--", "ls"},
+			"--grace must be less than half of --ttl, 1s, so that the command ends before the lease does"},
 		{[]string{"lock", "run", "a", "--ttl", "100ms", "--", "ls"}, "--ttl must be 1s to 1h"},
 		{[]string{"lock", "release", "a"}, "give --token, or --force to take the lock from whoever holds it"},
-		{[]string{"lock", "status", "a/b"}, `error inspecting the lock "a/b": name: must start with a letter or digit, hold only letters, digits and . _ : -, and be 1 to 128 characters long`},
+		{[]string{"lock", "status", "a/b"},
+			`error inspecting the lock "a/b": name: must start with a letter or digit, hold only letters, digits and . _ : -, and be 1 to 128 characters long`},
 		{[]string{"health", "--auth", "basic"}, `auth "basic" is unknown: it must be "aws_iam" or "none"`},
 	} {
 		_, errOut, code := sluice(t, test.args...)
@@ -75,7 +81,8 @@ func TestHealthIsATable(t *testing.T) {
 func TestCompletionAndVersionNeedNoEndpoint(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		"bash completion": {"completion", "bash"}, "sluice ": {"version"}, `"version"`: {"version", "--json"}, "Usage:": {"jobs"}, "Examples:": {"help", "lock", "run"},
+		"bash completion": {"completion", "bash"}, "sluice ": {"version"}, `"version"`: {"version", "--json"},
+		"Usage:": {"jobs"}, "Examples:": {"help", "lock", "run"},
 	} {
 		p := command(t, "", args...)
 		p.start(t)

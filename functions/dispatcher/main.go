@@ -91,10 +91,12 @@ func build(getenv func(string) string, log *slog.Logger, metrics *telemetry.Metr
 	if err != nil {
 		return nil, err
 	}
-	// One try for a batch: what is not known to be accepted is returned, and sent again under the same attempt.
+	// One try for a batch: what is not known to be accepted is returned, and sent again under the
+	// same attempt.
 	client := sqs.NewFromConfig(awsCfg, func(o *sqs.Options) { o.RetryMaxAttempts = 1 })
 	box := outbox.New(dynamodb.NewFromConfig(awsCfg), table)
-	return dispatch.New(dispatch.Config{Queues: urls}, queues, box, sqssender.New(timed{client}, concurrency), log, metrics), nil
+	return dispatch.New(dispatch.Config{Queues: urls}, queues, box, sqssender.New(timed{client}, concurrency), log,
+		metrics), nil
 }
 
 // timed bounds each batch, so that a hung SQS call does not outlast the lease.
@@ -102,7 +104,8 @@ type timed struct{ client *sqs.Client }
 
 const batchTimeout = 10 * time.Second
 
-func (t timed) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, opts ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+func (t timed) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput,
+	opts ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
 	return t.client.SendMessageBatch(ctx, in, opts...)

@@ -37,7 +37,8 @@ func (a *api) routes() *httpapi.API {
 	return router
 }
 
-// queue reads the queue in the path. One that the deployment does not list is not found, whatever its name.
+// queue reads the queue in the path. One that the deployment does not list is not found, whatever
+// its name.
 func (a *api) queue(r *http.Request) (string, error) {
 	name := r.PathValue("queue")
 	if !fault.ValidName(name) {

@@ -47,7 +47,8 @@ const (
 
 // parse turns the body into a job. Every bad field is noted.
 func (b *newJob) parse(f *fault.Fields, fifo bool) delayqueue.Job {
-	j := delayqueue.Job{Payload: b.Payload, MaxAttempts: 1, Backoff: delayqueue.DefaultBackoff(), Group: b.Group, Headers: b.Headers}
+	j := delayqueue.Job{Payload: b.Payload, MaxAttempts: 1, Backoff: delayqueue.DefaultBackoff(), Group: b.Group,
+		Headers: b.Headers}
 	if b.Payload == nil {
 		f.Add("payload", "is required; null counts")
 	}
@@ -57,7 +58,8 @@ func (b *newJob) parse(f *fault.Fields, fifo bool) delayqueue.Job {
 		j.ID = *b.ID
 		f.CheckName("id", j.ID)
 		if fifo && len(j.ID) > maxFIFOID {
-			f.Add("id", "must be at most %d characters on a FIFO queue, where SQS' deduplication id is made of it", maxFIFOID)
+			f.Add("id", "must be at most %d characters on a FIFO queue, where SQS' deduplication id is made of it",
+				maxFIFOID)
 		}
 	}
 	if b.MaxAttempts != nil {
@@ -68,7 +70,8 @@ func (b *newJob) parse(f *fault.Fields, fifo bool) delayqueue.Job {
 	if b.AckTimeout != nil {
 		j.AckTimeout = milliseconds(*b.AckTimeout)
 		if j.AckTimeout < delayqueue.MinAckTimeout || j.AckTimeout > delayqueue.MaxAckTimeout {
-			f.Add("ack_timeout_ms", "must be %d to %d", delayqueue.MinAckTimeout.Milliseconds(), delayqueue.MaxAckTimeout.Milliseconds())
+			f.Add("ack_timeout_ms", "must be %d to %d", delayqueue.MinAckTimeout.Milliseconds(),
+				delayqueue.MaxAckTimeout.Milliseconds())
 		}
 	}
 	if b.Backoff != nil {
@@ -108,7 +111,8 @@ func checkDelay(f *fault.Fields, field string, ms int64) time.Duration {
 	return milliseconds(ms)
 }
 
-// checkInstant returns ms since the epoch, at least 1: zero means "not given" to the domain, and the past means now.
+// checkInstant returns ms since the epoch, at least 1: zero means "not given" to the domain, and
+// the past means now.
 func checkInstant(f *fault.Fields, field, text string) int64 {
 	ms, err := instant.Parse(text)
 	switch {
@@ -173,7 +177,9 @@ func checkHeaders(f *fault.Fields, headers map[string]string) {
 		case sqstext.Reserved(name):
 			f.Add("headers."+name, "has a reserved prefix")
 		case !sqstext.Name(name):
-			f.Add("headers."+name, "must be a name of 1 to %d letters, digits and - _ . without a . at its ends or two in a row", sqstext.MaxName)
+			f.Add("headers."+name,
+				"must be a name of 1 to %d letters, digits and - _ . without a . at its ends or two in a row",
+				sqstext.MaxName)
 		case !sqstext.Text(headers[name]):
 			f.Add("headers."+name, "must be text that is not empty and has no control characters")
 		}
@@ -188,12 +194,15 @@ func (b *newJob) tooLarge() error { return checkPayload(b.Payload) }
 
 func checkPayload(payload json.RawMessage) error {
 	if len(payload) > delayqueue.MaxPayload {
-		return fault.New(fault.PayloadTooLarge, "the payload is over %d bytes of JSON: keep what is large elsewhere and send where it is", delayqueue.MaxPayload)
+		return fault.New(fault.PayloadTooLarge,
+			"the payload is over %d bytes of JSON: keep what is large elsewhere and send where it is",
+			delayqueue.MaxPayload)
 	}
 	return nil
 }
 
-// checkText refuses what SQS would not take as a message's body: better now than when the job is due.
+// checkText refuses what SQS would not take as a message's body: better now than when the job is
+// due.
 func checkText(f *fault.Fields, payload json.RawMessage) {
 	if payload != nil && !sqstext.Text(string(payload)) {
 		f.Add("payload", `has a character that SQS does not take, U+FFFE or U+FFFF: write it as \ufffe or \uffff`)

@@ -28,9 +28,11 @@ func outages() map[string]func(testing.TB, *redistest.Redis) {
 	}
 }
 
-// inTime demands of the first call in an outage that it is answered in time. Later calls are no measure: they know that Redis is away. A loaded machine
-// may need another function and another outage; a wait for Redis would be as long each time.
-func inTime(t *testing.T, begin func(testing.TB) *fixture, lose func(testing.TB, *redistest.Redis), call func(testing.TB, *fixture) reply) {
+// inTime demands of the first call in an outage that it is answered in time. Later calls are no
+// measure: they know that Redis is away. A loaded machine may need another function and another
+// outage; a wait for Redis would be as long each time.
+func inTime(t *testing.T, begin func(testing.TB) *fixture, lose func(testing.TB, *redistest.Redis),
+	call func(testing.TB, *fixture) reply) {
 	t.Helper()
 	var took time.Duration
 	for range 5 {
@@ -62,7 +64,8 @@ func TestAnEnqueueIsAnsweredInTimeWhileRedisIsAway(t *testing.T) {
 		return f.want(t, http.StatusOK, http.MethodPost, jobs+"/batch", batch(50))
 	}
 	mixed := func(t testing.TB, f *fixture) reply {
-		return f.want(t, http.StatusOK, http.MethodPost, jobs+"/batch", object{"jobs": []object{{"payload": 1}, {"payload": 2, "durability": "dynamodb"}}})
+		return f.want(t, http.StatusOK, http.MethodPost, jobs+"/batch",
+			object{"jobs": []object{{"payload": 1}, {"payload": 2, "durability": "dynamodb"}}})
 	}
 	for name, lose := range outages() {
 		t.Run("a job, redis "+name, func(t *testing.T) { inTime(t, warm, lose, one) })
@@ -79,7 +82,8 @@ func TestWhileRedisIsAwayJobsAreTakenInByTheOutbox(t *testing.T) {
 			f.post(t, jobs, object{"payload": 1, "id": "before"}) // the function is warm
 			lose(t, f.redis)
 
-			a := f.want(t, http.StatusAccepted, http.MethodPost, jobs, object{"payload": object{"n": 1}, "id": "job", "delay_ms": 60_000})
+			a := f.want(t, http.StatusAccepted, http.MethodPost, jobs,
+				object{"payload": object{"n": 1}, "id": "job", "delay_ms": 60_000})
 			require.Equal(t, "enqueue-outbox", a.header.Get("Sluice-Degraded"))
 			require.Equal(t, false, a.body["duplicate"])
 			require.Equal(t, "scheduled", a.body["state"])
@@ -110,7 +114,8 @@ func TestWhileRedisIsAwayJobsAreTakenInByTheOutbox(t *testing.T) {
 func TestEachJobOfABatchIsForItselfWhileRedisIsAway(t *testing.T) {
 	f := start(t)
 	require.NoError(t, f.redis.Server.Kill())
-	a := f.want(t, http.StatusOK, http.MethodPost, jobs+"/batch", object{"jobs": []object{{"payload": 1}, {"payload": 2, "durability": "dynamodb"}, {}}})
+	a := f.want(t, http.StatusOK, http.MethodPost, jobs+"/batch",
+		object{"jobs": []object{{"payload": 1}, {"payload": 2, "durability": "dynamodb"}, {}}})
 	results, _ := a.body["results"].([]any)
 	require.Equal(t, "scheduled", results[0].(object)["state"])
 	require.Equal(t, "scheduled", results[1].(object)["state"])
@@ -121,7 +126,8 @@ func TestWithBothStoresAwayNothingIsTakenAndTheCallerIsToldWhenToAskAgain(t *tes
 	f := start(t)
 	f.loseDynamoDB()
 	require.NoError(t, f.redis.Server.Stop())
-	for name, job := range map[string]object{"plain": {"payload": 1, "id": "p"}, "durable": {"payload": 1, "id": "d", "durability": "dynamodb"}} {
+	for name, job := range map[string]object{"plain": {"payload": 1, "id": "p"},
+		"durable": {"payload": 1, "id": "d", "durability": "dynamodb"}} {
 		a := f.want(t, http.StatusServiceUnavailable, http.MethodPost, jobs, job)
 		require.Equal(t, "store_unavailable", a.body["code"], name)
 		require.NotEmpty(t, a.header.Get("Retry-After"), name)
@@ -135,7 +141,9 @@ func TestWithBothStoresAwayNothingIsTakenAndTheCallerIsToldWhenToAskAgain(t *tes
 		requireProblem(t, r.(object)["error"], http.StatusServiceUnavailable, "store_unavailable")
 	}
 	require.NoError(t, f.redis.Server.Restart(t.Context()))
-	require.Eventually(t, func() bool { return f.send(t, http.MethodGet, jobs, nil).status == http.StatusOK }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return f.send(t, http.MethodGet, jobs, nil).status == http.StatusOK
+	}, 10*time.Second, 20*time.Millisecond)
 	require.Empty(t, f.want(t, http.StatusOK, http.MethodGet, jobs, nil).body["jobs"])
 }
 
@@ -144,7 +152,8 @@ func TestWithDynamoDBAwayPlainJobsGoOnAndDurableOnesAreRefused(t *testing.T) {
 	f.loseDynamoDB()
 	a := f.post(t, jobs, object{"payload": 1})
 	require.Empty(t, a.header.Get("Sluice-Degraded"))
-	f.want(t, http.StatusServiceUnavailable, http.MethodPost, jobs, object{"payload": 1, "id": "d", "durability": "dynamodb"})
+	f.want(t, http.StatusServiceUnavailable, http.MethodPost, jobs,
+		object{"payload": 1, "id": "d", "durability": "dynamodb"})
 	f.want(t, http.StatusNotFound, http.MethodGet, jobs+"/d", nil)
 	q := f.want(t, http.StatusOK, http.MethodGet, "/v1/queues/orders", nil)
 	require.Nil(t, q.body["outbox"], "nobody knows")
@@ -160,9 +169,12 @@ func TestEverythingElseIsUnavailableWhileRedisIsAway(t *testing.T) {
 		body           any
 	}{
 		{http.MethodGet, jobs, nil}, {http.MethodGet, jobs + "/a", nil}, {http.MethodDelete, jobs + "/a", nil},
-		{http.MethodPatch, jobs + "/a", object{"delay_ms": 1}}, {http.MethodPost, jobs + "/a/ack", object{"attempt": 1}},
-		{http.MethodPost, jobs + "/a/nack", object{"attempt": 1}}, {http.MethodGet, "/v1/queues", nil}, {http.MethodGet, "/v1/queues/orders", nil},
-		{http.MethodPost, "/v1/queues/orders/pause", nil}, {http.MethodPost, "/v1/queues/orders/resume", nil}, {http.MethodPost, "/v1/queues/orders/redrive", nil},
+		{http.MethodPatch, jobs + "/a", object{"delay_ms": 1}},
+		{http.MethodPost, jobs + "/a/ack", object{"attempt": 1}},
+		{http.MethodPost, jobs + "/a/nack", object{"attempt": 1}}, {http.MethodGet, "/v1/queues", nil},
+		{http.MethodGet, "/v1/queues/orders", nil},
+		{http.MethodPost, "/v1/queues/orders/pause", nil}, {http.MethodPost, "/v1/queues/orders/resume", nil},
+		{http.MethodPost, "/v1/queues/orders/redrive", nil},
 	} {
 		a := f.want(t, http.StatusServiceUnavailable, c.method, c.target, c.body)
 		require.Equal(t, "store_unavailable", a.body["code"])
@@ -183,7 +195,8 @@ func TestADurableJobIsWrittenToDynamoDBBeforeRedis(t *testing.T) {
 	require.Equal(t, item.Job.RunAtMS, info.RunAtMS, "one due time in both")
 
 	require.NoError(t, f.redis.Server.Kill())
-	a = f.want(t, http.StatusAccepted, http.MethodPost, jobs, object{"payload": 2, "id": "e", "delay_ms": 60_000, "durability": "dynamodb"})
+	a = f.want(t, http.StatusAccepted, http.MethodPost, jobs,
+		object{"payload": 2, "id": "e", "delay_ms": 60_000, "durability": "dynamodb"})
 	require.Equal(t, "enqueue-outbox", a.header.Get("Sluice-Degraded"))
 	require.Contains(t, f.inOutbox(t), "e")
 }
@@ -219,15 +232,20 @@ func TestACancelThatCannotReachTheOutboxIsNotCalledDone(t *testing.T) {
 func TestADurableIDThatTheOutboxKnowsKeepsItsContentInBothStores(t *testing.T) {
 	f := start(t)
 	require.NoError(t, f.redis.Server.Kill())
-	f.want(t, http.StatusAccepted, http.MethodPost, jobs, object{"payload": "first", "id": "d", "delay_ms": 60_000, "durability": "dynamodb"})
+	f.want(t, http.StatusAccepted, http.MethodPost, jobs,
+		object{"payload": "first", "id": "d", "delay_ms": 60_000, "durability": "dynamodb"})
 	require.NoError(t, f.redis.Server.Restart(t.Context()))
-	require.Eventually(t, func() bool { return f.send(t, http.MethodGet, jobs, nil).status == http.StatusOK }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return f.send(t, http.MethodGet, jobs, nil).status == http.StatusOK
+	}, 10*time.Second, 20*time.Millisecond)
 
-	a := f.want(t, http.StatusOK, http.MethodPost, jobs, object{"payload": "second", "id": "d", "durability": "dynamodb"})
+	a := f.want(t, http.StatusOK, http.MethodPost, jobs,
+		object{"payload": "second", "id": "d", "durability": "dynamodb"})
 	require.Equal(t, true, a.body["duplicate"])
 	require.Equal(t, true, a.body["payload_differs"])
 	require.JSONEq(t, `"first"`, string(f.inOutbox(t)["d"].Job.Payload))
-	if shown := f.send(t, http.MethodGet, jobs+"/d", nil); shown.status != http.StatusNotFound { // the dispatcher brings it there
+	// the dispatcher brings it there
+	if shown := f.send(t, http.MethodGet, jobs+"/d", nil); shown.status != http.StatusNotFound {
 		require.Equal(t, "first", shown.body["payload"])
 	}
 }
@@ -254,6 +272,7 @@ func TestJobsAreTakenInByRedisAgainOnceItIsBack(t *testing.T) {
 	f.want(t, http.StatusAccepted, http.MethodPost, jobs, object{"payload": 1})
 	require.NoError(t, f.redis.Server.Restart(t.Context()))
 	require.Eventually(t, func() bool {
-		return f.want(t, http.StatusAccepted, http.MethodPost, jobs, object{"payload": 1}).header.Get("Sluice-Degraded") == ""
+		return f.want(t, http.StatusAccepted, http.MethodPost, jobs,
+			object{"payload": 1}).header.Get("Sluice-Degraded") == ""
 	}, 10*time.Second, 20*time.Millisecond)
 }

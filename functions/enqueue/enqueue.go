@@ -19,18 +19,20 @@ const degradedOutbox = "enqueue-outbox"
 var traceparent = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
 type enqueuedBody struct {
-	ID             string           `json:"id"`
-	Queue          string           `json:"queue"`
-	State          delayqueue.State `json:"state"`
-	RunAt          string           `json:"run_at"`
-	Attempt        int              `json:"attempt"`
-	Duplicate      bool             `json:"duplicate"`
-	PayloadDiffers bool             `json:"payload_differs,omitempty"` // the job that is known by this id is another one
+	ID        string           `json:"id"`
+	Queue     string           `json:"queue"`
+	State     delayqueue.State `json:"state"`
+	RunAt     string           `json:"run_at"`
+	Attempt   int              `json:"attempt"`
+	Duplicate bool             `json:"duplicate"`
+	// the job that is known by this id is another one
+	PayloadDiffers bool `json:"payload_differs,omitempty"`
 }
 
 func enqueuedOf(queue string, e delayqueue.Enqueued) enqueuedBody {
 	return enqueuedBody{
-		ID: e.ID, Queue: queue, State: e.State, RunAt: instant.Format(e.RunAtMS), Attempt: e.Attempt, Duplicate: e.Duplicate, PayloadDiffers: e.Differs,
+		ID: e.ID, Queue: queue, State: e.State, RunAt: instant.Format(e.RunAtMS), Attempt: e.Attempt,
+		Duplicate: e.Duplicate, PayloadDiffers: e.Differs,
 	}
 }
 

@@ -19,48 +19,59 @@ func TestEveryMistakeInAJobIsNamed(t *testing.T) {
 		body   any
 		fields []string
 	}{
-		"no payload":                    {object{}, []string{"payload"}},
-		"no body":                       {nil, []string{"payload"}},
-		"a misspelt field":              {`{"payload":1,"delay":5}`, []string{"delay"}},
-		"a field in another case":       {`{"Payload":1}`, []string{"Payload"}},
-		"a field twice":                 {`{"payload":1,"payload":2}`, []string{"payload"}},
-		"an array":                      {`[]`, []string{"body"}},
-		"broken JSON":                   {`{"payload":`, []string{"payload"}},
-		"two objects":                   {`{"payload":1}{}`, []string{"body"}},
-		"a payload that SQS refuses":    {"{\"payload\":\"\uFFFF\"}", []string{"payload"}},
-		"a negative delay":              {object{"payload": 1, "delay_ms": -1}, []string{"delay_ms"}},
-		"a delay over ten years":        {object{"payload": 1, "delay_ms": int64(3654) * 86_400_000}, []string{"delay_ms"}},
-		"the largest delay":             {`{"payload":1,"delay_ms":9223372036854775807}`, []string{"delay_ms"}},
-		"a delay beyond 64 bits":        {`{"payload":1,"delay_ms":1e30}`, []string{"delay_ms"}},
-		"a delay with a fraction":       {`{"payload":1,"delay_ms":1.5}`, []string{"delay_ms"}},
-		"a delay as text":               {`{"payload":1,"delay_ms":"5"}`, []string{"delay_ms"}},
-		"a delay and a time":            {object{"payload": 1, "delay_ms": 5, "run_at": in(time.Hour)}, []string{"run_at"}},
-		"a time that is none":           {object{"payload": 1, "run_at": "tomorrow"}, []string{"run_at"}},
-		"a time without a zone":         {object{"payload": 1, "run_at": "2030-01-01T00:00:00"}, []string{"run_at"}},
-		"a time that is empty":          {object{"payload": 1, "run_at": ""}, []string{"run_at"}},
-		"a time over ten years ahead":   {object{"payload": 1, "run_at": "2999-01-01T00:00:00Z"}, []string{"run_at"}},
-		"an id with a space":            {object{"payload": 1, "id": "a b"}, []string{"id"}},
-		"an id with a slash":            {object{"payload": 1, "id": "a/b"}, []string{"id"}},
-		"an empty id":                   {object{"payload": 1, "id": ""}, []string{"id"}},
-		"an id of 129 characters":       {object{"payload": 1, "id": long}, []string{"id"}},
-		"no attempts":                   {object{"payload": 1, "max_attempts": 0}, []string{"max_attempts"}},
-		"101 attempts":                  {object{"payload": 1, "max_attempts": 101}, []string{"max_attempts"}},
-		"an ack timeout too short":      {object{"payload": 1, "max_attempts": 2, "ack_timeout_ms": 999}, []string{"ack_timeout_ms"}},
-		"an ack timeout too long":       {object{"payload": 1, "max_attempts": 2, "ack_timeout_ms": 43_200_001}, []string{"ack_timeout_ms"}},
-		"a backoff out of its ranges":   {object{"payload": 1, "backoff": object{"initial_ms": 0, "max_ms": -1, "multiplier": 0.5}}, []string{"backoff.initial_ms", "backoff.max_ms", "backoff.max_ms", "backoff.multiplier"}},
-		"a backoff that ends too soon":  {object{"payload": 1, "backoff": object{"initial_ms": 10, "max_ms": 9}}, []string{"backoff.max_ms"}},
-		"an unknown field of a backoff": {object{"payload": 1, "backoff": object{"factor": 2}}, []string{"backoff.factor"}},
-		"an end that is none":           {object{"payload": 1, "expires_at": "never"}, []string{"expires_at"}},
-		"a group on a standard queue":   {object{"payload": 1, "group": "g"}, []string{"group"}},
-		"a reserved header":             {object{"payload": 1, "headers": object{"sluice-job-id": "x"}}, []string{"headers.sluice-job-id"}},
-		"a header with a space":         {object{"payload": 1, "headers": object{"a b": "x"}}, []string{"headers.a b"}},
-		"an empty header":               {object{"payload": 1, "headers": object{"a": ""}}, []string{"headers.a"}},
-		"a control in a header":         {object{"payload": 1, "headers": object{"a": "\x01"}}, []string{"headers.a"}},
-		"a number in a header":          {`{"payload":1,"headers":{"a":1}}`, []string{"headers.a"}},
-		"nine headers":                  {object{"payload": 1, "headers": manyHeaders(9, "v")}, []string{"headers"}},
-		"headers that are too large":    {object{"payload": 1, "headers": manyHeaders(8, strings.Repeat("v", 512))}, []string{"headers"}},
-		"another durability":            {object{"payload": 1, "durability": "s3"}, []string{"durability"}},
-		"all at once":                   {object{"delay_ms": -1, "max_attempts": 0, "durability": "x"}, []string{"payload", "delay_ms", "max_attempts", "durability"}},
+		"no payload":                 {object{}, []string{"payload"}},
+		"no body":                    {nil, []string{"payload"}},
+		"a misspelt field":           {`{"payload":1,"delay":5}`, []string{"delay"}},
+		"a field in another case":    {`{"Payload":1}`, []string{"Payload"}},
+		"a field twice":              {`{"payload":1,"payload":2}`, []string{"payload"}},
+		"an array":                   {`[]`, []string{"body"}},
+		"broken JSON":                {`{"payload":`, []string{"payload"}},
+		"two objects":                {`{"payload":1}{}`, []string{"body"}},
+		"a payload that SQS refuses": {"{\"payload\":\"\uFFFF\"}", []string{"payload"}},
+		"a negative delay":           {object{"payload": 1, "delay_ms": -1}, []string{"delay_ms"}},
+		"a delay over ten years": {object{"payload": 1, "delay_ms": int64(3654) * 86_400_000},
+			[]string{"delay_ms"}},
+		"the largest delay":       {`{"payload":1,"delay_ms":9223372036854775807}`, []string{"delay_ms"}},
+		"a delay beyond 64 bits":  {`{"payload":1,"delay_ms":1e30}`, []string{"delay_ms"}},
+		"a delay with a fraction": {`{"payload":1,"delay_ms":1.5}`, []string{"delay_ms"}},
+		"a delay as text":         {`{"payload":1,"delay_ms":"5"}`, []string{"delay_ms"}},
+		"a delay and a time": {object{"payload": 1, "delay_ms": 5, "run_at": in(time.Hour)},
+			[]string{"run_at"}},
+		"a time that is none":         {object{"payload": 1, "run_at": "tomorrow"}, []string{"run_at"}},
+		"a time without a zone":       {object{"payload": 1, "run_at": "2030-01-01T00:00:00"}, []string{"run_at"}},
+		"a time that is empty":        {object{"payload": 1, "run_at": ""}, []string{"run_at"}},
+		"a time over ten years ahead": {object{"payload": 1, "run_at": "2999-01-01T00:00:00Z"}, []string{"run_at"}},
+		"an id with a space":          {object{"payload": 1, "id": "a b"}, []string{"id"}},
+		"an id with a slash":          {object{"payload": 1, "id": "a/b"}, []string{"id"}},
+		"an empty id":                 {object{"payload": 1, "id": ""}, []string{"id"}},
+		"an id of 129 characters":     {object{"payload": 1, "id": long}, []string{"id"}},
+		"no attempts":                 {object{"payload": 1, "max_attempts": 0}, []string{"max_attempts"}},
+		"101 attempts":                {object{"payload": 1, "max_attempts": 101}, []string{"max_attempts"}},
+		"an ack timeout too short": {object{"payload": 1, "max_attempts": 2, "ack_timeout_ms": 999},
+			[]string{"ack_timeout_ms"}},
+		"an ack timeout too long": {object{"payload": 1, "max_attempts": 2, "ack_timeout_ms": 43_200_001},
+			[]string{"ack_timeout_ms"}},
+		"a backoff out of its ranges": {object{"payload": 1,
+			"backoff": object{"initial_ms": 0, "max_ms": -1, "multiplier": 0.5}},
+			[]string{"backoff.initial_ms", "backoff.max_ms", "backoff.max_ms", "backoff.multiplier"}},
+		"a backoff that ends too soon": {object{"payload": 1, "backoff": object{"initial_ms": 10, "max_ms": 9}},
+			[]string{"backoff.max_ms"}},
+		"an unknown field of a backoff": {object{"payload": 1, "backoff": object{"factor": 2}},
+			[]string{"backoff.factor"}},
+		"an end that is none":         {object{"payload": 1, "expires_at": "never"}, []string{"expires_at"}},
+		"a group on a standard queue": {object{"payload": 1, "group": "g"}, []string{"group"}},
+		"a reserved header": {object{"payload": 1, "headers": object{"sluice-job-id": "x"}},
+			[]string{"headers.sluice-job-id"}},
+		"a header with a space": {object{"payload": 1, "headers": object{"a b": "x"}}, []string{"headers.a b"}},
+		"an empty header":       {object{"payload": 1, "headers": object{"a": ""}}, []string{"headers.a"}},
+		"a control in a header": {object{"payload": 1, "headers": object{"a": "\x01"}}, []string{"headers.a"}},
+		"a number in a header":  {`{"payload":1,"headers":{"a":1}}`, []string{"headers.a"}},
+		"nine headers":          {object{"payload": 1, "headers": manyHeaders(9, "v")}, []string{"headers"}},
+		"headers that are too large": {object{"payload": 1, "headers": manyHeaders(8, strings.Repeat("v", 512))},
+			[]string{"headers"}},
+		"another durability": {object{"payload": 1, "durability": "s3"}, []string{"durability"}},
+		"all at once": {object{"delay_ms": -1, "max_attempts": 0, "durability": "x"},
+			[]string{"payload", "delay_ms", "max_attempts", "durability"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := f.want(t, http.StatusBadRequest, http.MethodPost, jobs, c.body)
@@ -88,45 +99,56 @@ func TestRequestsThatReachNothingSayWhat(t *testing.T) {
 		status         int
 		code           string
 	}{
-		"an unknown queue":             {http.MethodPost, "/v1/queues/nobodys/jobs", object{"payload": 1}, 404, "queue_not_found"},
-		"an unknown queue's batch":     {http.MethodPost, "/v1/queues/nobodys/jobs/batch", object{"jobs": []object{{"payload": 1}}}, 404, "queue_not_found"},
-		"an unknown queue's list":      {http.MethodGet, "/v1/queues/nobodys/jobs", nil, 404, "queue_not_found"},
-		"an unknown queue's counts":    {http.MethodGet, "/v1/queues/nobodys", nil, 404, "queue_not_found"},
-		"an unknown queue's pause":     {http.MethodPost, "/v1/queues/nobodys/pause", nil, 404, "queue_not_found"},
-		"an unknown queue's job":       {http.MethodDelete, "/v1/queues/nobodys/jobs/a", nil, 404, "queue_not_found"},
-		"a bad queue name":             {http.MethodPost, "/v1/queues/a%20b/jobs", object{"payload": 1}, 400, "invalid_request"},
-		"a job of another queue":       {http.MethodGet, fifos + "/a", nil, 404, "job_not_found"},
-		"an unknown job":               {http.MethodGet, jobs + "/b", nil, 404, "job_not_found"},
-		"an unknown job's cancel":      {http.MethodDelete, jobs + "/b", nil, 404, "job_not_found"},
-		"an unknown job's change":      {http.MethodPatch, jobs + "/b", object{"delay_ms": 1}, 404, "job_not_found"},
-		"an unknown job's ack":         {http.MethodPost, jobs + "/b/ack", object{"attempt": 1}, 404, "job_not_found"},
-		"a bad job id":                 {http.MethodGet, jobs + "/a%2Fb", nil, 400, "invalid_request"},
-		"a change of nothing":          {http.MethodPatch, jobs + "/a", object{}, 400, "invalid_request"},
-		"a change to two times":        {http.MethodPatch, jobs + "/a", object{"delay_ms": 1, "run_at": in(0)}, 400, "invalid_request"},
-		"a change of the id":           {http.MethodPatch, jobs + "/a", object{"id": "b"}, 400, "invalid_request"},
-		"an ack without an attempt":    {http.MethodPost, jobs + "/a/ack", object{}, 400, "invalid_request"},
-		"an ack of attempt 0":          {http.MethodPost, jobs + "/a/ack", object{"attempt": 0}, 400, "invalid_request"},
-		"a nack's negative delay":      {http.MethodPost, jobs + "/a/nack", object{"attempt": 1, "delay_ms": -1}, 400, "invalid_request"},
-		"201 jobs":                     {http.MethodGet, jobs + "?limit=201", nil, 400, "invalid_request"},
-		"0 jobs":                       {http.MethodGet, jobs + "?limit=0", nil, 400, "invalid_request"},
-		"a limit that is no number":    {http.MethodGet, jobs + "?limit=x", nil, 400, "invalid_request"},
-		"an unknown state":             {http.MethodGet, jobs + "?state=lost", nil, 400, "invalid_request"},
-		"an unknown parameter":         {http.MethodGet, jobs + "?page=2", nil, 400, "invalid_request"},
-		"a cursor of nowhere":          {http.MethodGet, jobs + "?cursor=AAAA", nil, 400, "invalid_request"},
-		"another method":               {http.MethodPut, jobs, object{"payload": 1}, 405, "method_not_allowed"},
-		"another path":                 {http.MethodGet, "/v1/queue", nil, 404, "not_found"},
-		"a redrive of ids and a limit": {http.MethodPost, "/v1/queues/orders/redrive", object{"limit": 1, "ids": []string{"a"}}, 400, "invalid_request"},
-		"a redrive of no ids":          {http.MethodPost, "/v1/queues/orders/redrive", object{"ids": []string{}}, 400, "invalid_request"},
-		"a pause until never":          {http.MethodPost, "/v1/queues/orders/pause", object{"until": "never"}, 400, "invalid_request"},
+		"an unknown queue": {http.MethodPost, "/v1/queues/nobodys/jobs", object{"payload": 1}, 404,
+			"queue_not_found"},
+		"an unknown queue's batch": {http.MethodPost, "/v1/queues/nobodys/jobs/batch",
+			object{"jobs": []object{{"payload": 1}}}, 404, "queue_not_found"},
+		"an unknown queue's list":   {http.MethodGet, "/v1/queues/nobodys/jobs", nil, 404, "queue_not_found"},
+		"an unknown queue's counts": {http.MethodGet, "/v1/queues/nobodys", nil, 404, "queue_not_found"},
+		"an unknown queue's pause":  {http.MethodPost, "/v1/queues/nobodys/pause", nil, 404, "queue_not_found"},
+		"an unknown queue's job":    {http.MethodDelete, "/v1/queues/nobodys/jobs/a", nil, 404, "queue_not_found"},
+		"a bad queue name": {http.MethodPost, "/v1/queues/a%20b/jobs", object{"payload": 1}, 400,
+			"invalid_request"},
+		"a job of another queue":  {http.MethodGet, fifos + "/a", nil, 404, "job_not_found"},
+		"an unknown job":          {http.MethodGet, jobs + "/b", nil, 404, "job_not_found"},
+		"an unknown job's cancel": {http.MethodDelete, jobs + "/b", nil, 404, "job_not_found"},
+		"an unknown job's change": {http.MethodPatch, jobs + "/b", object{"delay_ms": 1}, 404, "job_not_found"},
+		"an unknown job's ack":    {http.MethodPost, jobs + "/b/ack", object{"attempt": 1}, 404, "job_not_found"},
+		"a bad job id":            {http.MethodGet, jobs + "/a%2Fb", nil, 400, "invalid_request"},
+		"a change of nothing":     {http.MethodPatch, jobs + "/a", object{}, 400, "invalid_request"},
+		"a change to two times": {http.MethodPatch, jobs + "/a", object{"delay_ms": 1, "run_at": in(0)}, 400,
+			"invalid_request"},
+		"a change of the id":        {http.MethodPatch, jobs + "/a", object{"id": "b"}, 400, "invalid_request"},
+		"an ack without an attempt": {http.MethodPost, jobs + "/a/ack", object{}, 400, "invalid_request"},
+		"an ack of attempt 0": {http.MethodPost, jobs + "/a/ack", object{"attempt": 0}, 400,
+			"invalid_request"},
+		"a nack's negative delay": {http.MethodPost, jobs + "/a/nack", object{"attempt": 1, "delay_ms": -1}, 400,
+			"invalid_request"},
+		"201 jobs":                  {http.MethodGet, jobs + "?limit=201", nil, 400, "invalid_request"},
+		"0 jobs":                    {http.MethodGet, jobs + "?limit=0", nil, 400, "invalid_request"},
+		"a limit that is no number": {http.MethodGet, jobs + "?limit=x", nil, 400, "invalid_request"},
+		"an unknown state":          {http.MethodGet, jobs + "?state=lost", nil, 400, "invalid_request"},
+		"an unknown parameter":      {http.MethodGet, jobs + "?page=2", nil, 400, "invalid_request"},
+		"a cursor of nowhere":       {http.MethodGet, jobs + "?cursor=AAAA", nil, 400, "invalid_request"},
+		"another method":            {http.MethodPut, jobs, object{"payload": 1}, 405, "method_not_allowed"},
+		"another path":              {http.MethodGet, "/v1/queue", nil, 404, "not_found"},
+		"a redrive of ids and a limit": {http.MethodPost, "/v1/queues/orders/redrive",
+			object{"limit": 1, "ids": []string{"a"}}, 400, "invalid_request"},
+		"a redrive of no ids": {http.MethodPost, "/v1/queues/orders/redrive", object{"ids": []string{}}, 400,
+			"invalid_request"},
+		"a pause until never": {http.MethodPost, "/v1/queues/orders/pause", object{"until": "never"}, 400,
+			"invalid_request"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := f.want(t, c.status, c.method, c.target, c.body)
 			require.Equal(t, c.code, a.body["code"], a.text)
 		})
 	}
-	a := f.want(t, http.StatusUnsupportedMediaType, http.MethodPost, jobs, `{"payload":1}`, "Content-Type", "text/plain")
+	a := f.want(t, http.StatusUnsupportedMediaType, http.MethodPost, jobs, `{"payload":1}`, "Content-Type",
+		"text/plain")
 	require.Equal(t, "unsupported_media_type", a.body["code"])
-	require.Contains(t, f.want(t, http.StatusMethodNotAllowed, http.MethodPut, jobs, nil).header.Get("Allow"), http.MethodPost)
+	require.Contains(t, f.want(t, http.StatusMethodNotAllowed, http.MethodPut, jobs, nil).header.Get("Allow"),
+		http.MethodPost)
 }
 
 func TestPayloadsAreKeptAsTheyAreUpToTheirLimit(t *testing.T) {
@@ -158,11 +180,12 @@ func TestAJobIsDueWhenItsCallerSaid(t *testing.T) {
 		body object
 		want time.Time
 	}{
-		"neither is now":       {object{}, time.Now()},
-		"a delay":              {object{"delay_ms": 60_000}, time.Now().Add(time.Minute)},
-		"ten years":            {object{"delay_ms": int64(3650) * 86_400_000}, time.Now().Add(3650 * 24 * time.Hour)},
-		"a time":               {object{"run_at": instant.Format(target.UnixMilli())}, target},
-		"a time with a zone":   {object{"run_at": target.In(time.FixedZone("", 7200)).Format(time.RFC3339Nano)}, target},
+		"neither is now": {object{}, time.Now()},
+		"a delay":        {object{"delay_ms": 60_000}, time.Now().Add(time.Minute)},
+		"ten years":      {object{"delay_ms": int64(3650) * 86_400_000}, time.Now().Add(3650 * 24 * time.Hour)},
+		"a time":         {object{"run_at": instant.Format(target.UnixMilli())}, target},
+		"a time with a zone": {object{"run_at": target.In(time.FixedZone("", 7200)).Format(time.RFC3339Nano)},
+			target},
 		"the past is now":      {object{"run_at": "2001-01-01T00:00:00.000Z"}, time.Now()},
 		"before 1970 is now":   {object{"run_at": "1969-07-20T20:17:40Z"}, time.Now()},
 		"the year 1 is now":    {object{"run_at": "0001-01-01T00:00:00Z"}, time.Now()},
@@ -189,7 +212,8 @@ func TestAJobIsDueWhenItsCallerSaid(t *testing.T) {
 func TestAKnownIDIsADuplicateAndSaysWhenTheContentIsAnother(t *testing.T) {
 	f := start(t)
 	first := f.post(t, jobs, object{"payload": object{"n": 1}, "id": "a", "delay_ms": 60_000})
-	again := f.want(t, http.StatusOK, http.MethodPost, jobs, object{"payload": object{"n": 1}, "id": "a", "delay_ms": 90_000})
+	again := f.want(t, http.StatusOK, http.MethodPost, jobs,
+		object{"payload": object{"n": 1}, "id": "a", "delay_ms": 90_000})
 	require.Equal(t, true, again.body["duplicate"])
 	require.Nil(t, again.body["payload_differs"])
 	require.Equal(t, first.body["run_at"], again.body["run_at"], "the job as it stands")
@@ -205,7 +229,8 @@ func TestTheHeaderIdempotencyKeyIsTheID(t *testing.T) {
 	require.Equal(t, "key-1", a.body["id"])
 	f.want(t, http.StatusOK, http.MethodPost, jobs, object{"payload": 1}, "Idempotency-Key", "key-1")
 	f.want(t, http.StatusOK, http.MethodPost, jobs, object{"payload": 1, "id": "key-1"}, "Idempotency-Key", "key-1")
-	differ := f.want(t, http.StatusBadRequest, http.MethodPost, jobs, object{"payload": 1, "id": "key-1"}, "Idempotency-Key", "key-2")
+	differ := f.want(t, http.StatusBadRequest, http.MethodPost, jobs, object{"payload": 1, "id": "key-1"},
+		"Idempotency-Key", "key-2")
 	require.Equal(t, []string{"Idempotency-Key"}, badFields(t, differ.body))
 	bad := f.want(t, http.StatusBadRequest, http.MethodPost, jobs, object{"payload": 1}, "Idempotency-Key", "a b")
 	require.Equal(t, []string{"id"}, badFields(t, bad.body))

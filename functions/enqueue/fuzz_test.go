@@ -16,19 +16,25 @@ import (
 	"github.com/sluicehq/sluice/shared/httpapi"
 )
 
-// Whatever a caller sends, nothing panics, nothing is a 5xx, and what was taken in can be shown, claimed and made a message of.
+// Whatever a caller sends, nothing panics, nothing is a 5xx, and what was taken in can be shown,
+// claimed and made a message of.
 func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 	fix := start(f)
 	fix.post(f, jobs, object{"payload": 1, "id": "a", "delay_ms": 60_000})
 	fix.post(f, jobs, object{"payload": 1, "id": "d", "delay_ms": 60_000, "durability": "dynamodb"})
 	for _, seed := range [][3]string{
-		{"POST", "/v1/queues/orders/jobs", `{"payload":{"n":1},"id":"b","delay_ms":5,"headers":{"h":"v"},"max_attempts":3,"ack_timeout_ms":1000,"backoff":{"initial_ms":1,"max_ms":2,"multiplier":1.5,"jitter":false}}`},
-		{"POST", "/v1/queues/orders/jobs", `{"payload":"\ud800\u0000","run_at":"0001-01-01T00:00:00Z","expires_at":"9999-12-31T23:59:59.999Z"}`},
+		{"POST", "/v1/queues/orders/jobs",
+			`{"payload":{"n":1},"id":"b","delay_ms":5,"headers":{"h":"v"},"max_attempts":3,"ack_timeout_ms":1000,"backoff":{"initial_ms":1,"max_ms":2,"multiplier":1.5,"jitter":false}}`},
+		{"POST", "/v1/queues/orders/jobs",
+			`{"payload":"\ud800\u0000","run_at":"0001-01-01T00:00:00Z","expires_at":"9999-12-31T23:59:59.999Z"}`},
 		{"POST", "/v1/queues/orders/jobs", "{\"payload\":\"\uFFFF\",\"headers\":{\"\":\"\"}}"},
-		{"POST", "/v1/queues/orders/jobs", `{"payload":null,"delay_ms":9223372036854775807,"backoff":{"multiplier":1e308}}`},
-		{"POST", "/v1/queues/orders/jobs", `{"payload":1,"durability":"dynamodb","run_at":"2030-06-01T00:00:00+02:00"}`},
+		{"POST", "/v1/queues/orders/jobs",
+			`{"payload":null,"delay_ms":9223372036854775807,"backoff":{"multiplier":1e308}}`},
+		{"POST", "/v1/queues/orders/jobs",
+			`{"payload":1,"durability":"dynamodb","run_at":"2030-06-01T00:00:00+02:00"}`},
 		{"POST", "/v1/queues/ordered/jobs", `{"payload":[],"group":"g","id":"x:1"}`},
-		{"POST", "/v1/queues/orders/jobs/batch", `{"jobs":[{"payload":1},{"payload":1,"id":"a"},{},{"payload":2,"durability":"dynamodb"}]}`},
+		{"POST", "/v1/queues/orders/jobs/batch",
+			`{"jobs":[{"payload":1},{"payload":1,"id":"a"},{},{"payload":2,"durability":"dynamodb"}]}`},
 		{"GET", "/v1/queues/orders/jobs?state=scheduled&limit=1&cursor=MC4wLi1pbmYuMA", ""},
 		{"GET", "/v1/queues/orders/jobs?cursor=MC4wLngueA", ""},
 		{"GET", "/v1/queues/orders/jobs/a", ""},
@@ -46,7 +52,8 @@ func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 	}
 	handle := httpapi.Lambda(fix.http)
 	f.Fuzz(func(t *testing.T, method, target, body string) {
-		e := events.APIGatewayV2HTTPRequest{Version: "2.0", Body: body, Headers: map[string]string{"content-type": "application/json"}}
+		e := events.APIGatewayV2HTTPRequest{Version: "2.0", Body: body,
+			Headers: map[string]string{"content-type": "application/json"}}
 		e.RawPath, e.RawQueryString, _ = strings.Cut(target, "?")
 		e.RequestContext.HTTP.Method = method
 		response, err := handle(t.Context(), e)
@@ -76,17 +83,21 @@ func (f *fixture) requireSendable(t *testing.T, answer string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := delayqueue.Claimed{ID: info.ID, Attempt: 1, RunAtMS: info.RunAtMS, Payload: info.Payload, Group: info.Group, Headers: info.Headers}
-	if r := sqssender.New(accepting{}, 1).Send(t.Context(), taken.Queue, f.urls[taken.Queue], []delayqueue.Claimed{job}); r[0].Outcome != sqssender.Accepted {
+	job := delayqueue.Claimed{ID: info.ID, Attempt: 1, RunAtMS: info.RunAtMS, Payload: info.Payload, Group: info.Group,
+		Headers: info.Headers}
+	if r := sqssender.New(accepting{}, 1).Send(t.Context(), taken.Queue, f.urls[taken.Queue],
+		[]delayqueue.Claimed{job}); r[0].Outcome != sqssender.Accepted {
 		t.Fatalf("the job was taken in, and can never be sent: %+v", r[0])
 	}
 }
 
-// accepting is a fake SQS that takes what the sender gives it: what the sender refuses is the matter here.
+// accepting is a fake SQS that takes what the sender gives it: what the sender refuses is the
+// matter here.
 type accepting struct{}
 
 // SendMessageBatch implements sqssender.API.
-func (accepting) SendMessageBatch(_ context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+func (accepting) SendMessageBatch(_ context.Context, in *sqs.SendMessageBatchInput,
+	_ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	out := &sqs.SendMessageBatchOutput{}
 	for _, e := range in.Entries {
 		out.Successful = append(out.Successful, types.SendMessageBatchResultEntry{Id: e.Id})

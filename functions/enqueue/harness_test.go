@@ -40,7 +40,8 @@ type fixture struct {
 	log   *bytes.Buffer
 }
 
-// patience is a time for Redis that a loaded machine keeps to. Tests of a Redis that hangs have main's.
+// patience is a time for Redis that a loaded machine keeps to. Tests of a Redis that hangs have
+// main's.
 const patience = 10 * time.Second
 
 func start(t testing.TB) *fixture {
@@ -54,7 +55,8 @@ func wire(t testing.TB, r *redistest.Redis, timeout time.Duration) *fixture {
 	redisconn.SilenceDriver()
 	f := &fixture{redis: r, aws: awstest.Start(t), log: &bytes.Buffer{}}
 	table := f.aws.CreateTable(t, outbox.TableInput(redistest.Name("outbox")))
-	conn, err := redisconn.Open(redisconn.Config{URLs: redisconn.SplitList(r.URL), Cluster: r.Cluster, CallTimeout: timeout})
+	conn, err := redisconn.Open(redisconn.Config{URLs: redisconn.SplitList(r.URL), Cluster: r.Cluster,
+		CallTimeout: timeout})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	f.conn = conn

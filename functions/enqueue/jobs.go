@@ -29,7 +29,8 @@ type jobBody struct {
 
 func jobOf(queue string, i delayqueue.Info) jobBody {
 	b := jobBody{
-		ID: i.ID, Queue: queue, State: i.State, RunAt: instant.Format(i.RunAtMS), Attempt: i.Attempt, MaxAttempts: i.MaxAttempts, Payload: i.Payload,
+		ID: i.ID, Queue: queue, State: i.State, RunAt: instant.Format(i.RunAtMS), Attempt: i.Attempt,
+		MaxAttempts: i.MaxAttempts, Payload: i.Payload,
 		Group: i.Group, Headers: i.Headers,
 	}
 	if i.DispatchedAtMS > 0 {
@@ -229,7 +230,8 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	var f fault.Fields
 	state := delayqueue.State(query.Get("state"))
 	switch state {
-	case "", delayqueue.Scheduled, delayqueue.Dispatching, delayqueue.Dispatched, delayqueue.AwaitingAck, delayqueue.Succeeded,
+	case "", delayqueue.Scheduled, delayqueue.Dispatching, delayqueue.Dispatched, delayqueue.AwaitingAck,
+		delayqueue.Succeeded,
 		delayqueue.Canceled, delayqueue.Expired, delayqueue.Dead:
 	default:
 		f.Add("state", "is not a state of a job")

@@ -21,7 +21,8 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// redisTimeout leaves room for the outbox: with it, an enqueue is answered within 800 ms when Redis hangs.
+// redisTimeout leaves room for the outbox: with it, an enqueue is answered within 800 ms when Redis
+// hangs.
 const redisTimeout = 300 * time.Millisecond
 
 func main() {
@@ -63,7 +64,8 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 		return err
 	}
 	log, metrics := telemetry.FromEnv(getenv, out, "enqueue")
-	a := &api{queues: queues, outbox: outbox.New(dynamodb.NewFromConfig(aws), table), urls: urls, log: log, metrics: metrics}
+	a := &api{queues: queues, outbox: outbox.New(dynamodb.NewFromConfig(aws), table), urls: urls, log: log,
+		metrics: metrics}
 	lambda.StartWithOptions(httpapi.Lambda(a.routes()), lambda.WithContext(ctx))
 	return nil
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hanging is a Redis that hangs, by a clock of the test's own: the calls time out together, as soon as so many of them wait.
+// hanging is a Redis that hangs, by a clock of the test's own: the calls time out together, as soon
+// as so many of them wait.
 type hanging struct {
 	together int32
 	calls    atomic.Int32
@@ -75,7 +76,8 @@ func mixedBatch(n int) object {
 	return object{"jobs": list}
 }
 
-// Durable jobs and plain ones wait for Redis at the same time: the second wait would begin only after the first had lapsed.
+// Durable jobs and plain ones wait for Redis at the same time: the second wait would begin only
+// after the first had lapsed.
 func TestABatchOfPlainAndDurableJobsWaitsOnceForARedisThatHangs(t *testing.T) {
 	f := start(t)
 	f.post(t, jobs, object{"payload": "the function is warm"})
@@ -168,11 +170,13 @@ func TestInABatchEachStoreThatIsAwayFailsOnlyTheJobsThatNeedIt(t *testing.T) {
 	})
 }
 
-// A panic in a goroutine of its own would end the function's process, and every other request in it.
+// A panic in a goroutine of its own would end the function's process, and every other request in
+// it.
 func TestADefectInEitherHalfOfABatchIsA500(t *testing.T) {
 	f := start(t)
 	boom := func() { panic("boom") }
-	for name, halves := range map[string][2]func(){"first": {boom, func() {}}, "second": {func() {}, boom}, "both": {boom, boom}} {
+	for name, halves := range map[string][2]func(){"first": {boom, func() {}}, "second": {func() {}, boom},
+		"both": {boom, boom}} {
 		require.Panics(t, func() { both(halves[0], halves[1]) }, name)
 	}
 	f.queues = nil // whatever is asked of it panics

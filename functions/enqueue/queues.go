@@ -29,7 +29,8 @@ func (a *api) stats(ctx context.Context, queue string) (queueBody, error) {
 		return queueBody{}, err
 	}
 	b := queueBody{
-		Name: queue, Scheduled: s.Scheduled, Due: s.Due, Dispatching: s.Dispatching, AwaitingAck: s.AwaitingAck, Dead: s.Dead,
+		Name: queue, Scheduled: s.Scheduled, Due: s.Due, Dispatching: s.Dispatching, AwaitingAck: s.AwaitingAck,
+		Dead:        s.Dead,
 		OldestDueMS: s.OldestDueMS, Paused: s.Paused,
 	}
 	if n, err := a.outbox.Count(ctx, queue); err == nil {

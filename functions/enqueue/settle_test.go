@@ -38,7 +38,8 @@ func TestAnAnswerToAnAttemptThatIsNotAwaitedIsAConflict(t *testing.T) {
 	} {
 		for _, call := range []string{"ack", "nack"} {
 			t.Run(call+" of "+name, func(t *testing.T) {
-				a := f.want(t, http.StatusConflict, http.MethodPost, jobs+"/"+c.id+"/"+call, object{"attempt": c.attempt})
+				a := f.want(t, http.StatusConflict, http.MethodPost, jobs+"/"+c.id+"/"+call,
+					object{"attempt": c.attempt})
 				require.Equal(t, "job_conflict", a.body["code"])
 				require.Equal(t, c.state, a.body["state"])
 			})
@@ -54,17 +55,20 @@ func TestANackSchedulesTheNextAttemptAndTheLastOneIsTheEnd(t *testing.T) {
 	f := start(t)
 	f.post(t, jobs, object{"payload": 1, "id": "a", "max_attempts": 2})
 	f.deliver(t, 1)
-	a := f.want(t, http.StatusOK, http.MethodPost, jobs+"/a/nack", object{"attempt": 1, "error": "no luck", "delay_ms": 0})
+	a := f.want(t, http.StatusOK, http.MethodPost, jobs+"/a/nack",
+		object{"attempt": 1, "error": "no luck", "delay_ms": 0})
 	require.Equal(t, "scheduled", a.body["state"])
 	require.NotEmpty(t, a.body["run_at"])
 	f.deliver(t, 1)
-	require.Equal(t, "dead", f.want(t, http.StatusOK, http.MethodPost, jobs+"/a/nack", object{"attempt": 2, "error": "none\nat all"}).body["state"])
+	require.Equal(t, "dead", f.want(t, http.StatusOK, http.MethodPost, jobs+"/a/nack",
+		object{"attempt": 2, "error": "none\nat all"}).body["state"])
 	shown := f.want(t, http.StatusOK, http.MethodGet, jobs+"/a", nil)
 	require.Equal(t, "none at all", shown.body["last_error"])
 	require.EqualValues(t, 2, shown.body["attempt"])
 	require.EqualValues(t, 2, shown.body["max_attempts"])
 
-	require.EqualValues(t, 1, f.want(t, http.StatusOK, http.MethodPost, "/v1/queues/orders/redrive", object{"ids": []string{"a", "unknown"}}).body["moved"])
+	require.EqualValues(t, 1, f.want(t, http.StatusOK, http.MethodPost, "/v1/queues/orders/redrive",
+		object{"ids": []string{"a", "unknown"}}).body["moved"])
 	shown = f.want(t, http.StatusOK, http.MethodGet, jobs+"/a", nil)
 	require.Equal(t, "scheduled", shown.body["state"])
 	require.EqualValues(t, 0, shown.body["attempt"])
@@ -86,12 +90,14 @@ func TestAJobOnItsWayIsNeitherCanceledNorChanged(t *testing.T) {
 func TestAChangeKeepsTheIDAndACancelEndsIt(t *testing.T) {
 	f := start(t)
 	f.post(t, jobs, object{"payload": 1, "id": "a", "delay_ms": 60_000})
-	changed := f.want(t, http.StatusOK, http.MethodPatch, jobs+"/a", object{"run_at": "2031-01-01T00:00:00.000Z", "payload": object{"n": 2}})
+	changed := f.want(t, http.StatusOK, http.MethodPatch, jobs+"/a",
+		object{"run_at": "2031-01-01T00:00:00.000Z", "payload": object{"n": 2}})
 	require.Equal(t, "2031-01-01T00:00:00.000Z", changed.body["run_at"])
 	require.Equal(t, object{"n": 2.0}, changed.body["payload"])
 	require.Equal(t, "canceled", f.want(t, http.StatusOK, http.MethodDelete, jobs+"/a", nil).body["state"])
 	require.Equal(t, "canceled", f.want(t, http.StatusOK, http.MethodGet, jobs+"/a", nil).body["state"])
-	require.Equal(t, "canceled", f.want(t, http.StatusOK, http.MethodPost, jobs, object{"payload": 1, "id": "a"}).body["state"], "its id is not free yet")
+	require.Equal(t, "canceled", f.want(t, http.StatusOK, http.MethodPost, jobs,
+		object{"payload": 1, "id": "a"}).body["state"], "its id is not free yet")
 }
 
 func TestAListingHasEveryJobOnceWhateverThePage(t *testing.T) {
@@ -103,7 +109,8 @@ func TestAListingHasEveryJobOnceWhateverThePage(t *testing.T) {
 		seen := map[string]int{}
 		cursor, pages := "", 0
 		for {
-			page := f.want(t, http.StatusOK, http.MethodGet, jobs+"?state=scheduled&limit="+limit+"&cursor="+url.QueryEscape(cursor), nil)
+			page := f.want(t, http.StatusOK, http.MethodGet,
+				jobs+"?state=scheduled&limit="+limit+"&cursor="+url.QueryEscape(cursor), nil)
 			for _, j := range page.body["jobs"].([]any) {
 				id, _ := j.(object)["id"].(string)
 				seen[id]++
@@ -130,7 +137,8 @@ func TestAQueueIsCountedPausedAndResumed(t *testing.T) {
 	require.Equal(t, false, f.want(t, http.StatusOK, http.MethodPost, "/v1/queues/orders/resume", nil).body["paused"])
 	q := f.want(t, http.StatusOK, http.MethodGet, "/v1/queues/orders", nil)
 	require.Equal(t, object{
-		"name": "orders", "scheduled": 1.0, "due": 0.0, "dispatching": 0.0, "awaiting_ack": 0.0, "dead": 0.0, "outbox": 0.0, "oldest_due_ms": 0.0, "paused": false,
+		"name": "orders", "scheduled": 1.0, "due": 0.0, "dispatching": 0.0, "awaiting_ack": 0.0, "dead": 0.0,
+		"outbox": 0.0, "oldest_due_ms": 0.0, "paused": false,
 	}, q.body)
 	require.Len(t, f.want(t, http.StatusOK, http.MethodGet, "/v1/queues", nil).body["queues"], 2)
 }
@@ -157,7 +165,8 @@ func TestAFIFOQueueHasGroupsAndShorterIDs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.body["payload"] = 1
-			require.Contains(t, badFields(t, f.want(t, http.StatusBadRequest, http.MethodPost, fifos, c.body).body), c.field)
+			require.Contains(t, badFields(t, f.want(t, http.StatusBadRequest, http.MethodPost, fifos, c.body).body),
+				c.field)
 		})
 	}
 	f.want(t, http.StatusBadRequest, http.MethodPost, fifos, object{"payload": 1}, "Idempotency-Key", longest+"i")
@@ -173,7 +182,8 @@ func batch(n int) object {
 
 func TestABatchTakes500JobsAndNotOneMore(t *testing.T) {
 	f := start(t)
-	results, _ := f.want(t, http.StatusOK, http.MethodPost, jobs+"/batch", batch(delayqueue.MaxBatch)).body["results"].([]any)
+	results, _ := f.want(t, http.StatusOK, http.MethodPost, jobs+"/batch",
+		batch(delayqueue.MaxBatch)).body["results"].([]any)
 	require.Len(t, results, delayqueue.MaxBatch)
 	seen := map[any]bool{}
 	for _, r := range results {
@@ -181,11 +191,14 @@ func TestABatchTakes500JobsAndNotOneMore(t *testing.T) {
 		seen[r.(object)["id"]] = true
 	}
 	require.Len(t, seen, delayqueue.MaxBatch)
-	require.EqualValues(t, delayqueue.MaxBatch, f.want(t, http.StatusOK, http.MethodGet, "/v1/queues/orders", nil).body["scheduled"])
+	require.EqualValues(t, delayqueue.MaxBatch,
+		f.want(t, http.StatusOK, http.MethodGet, "/v1/queues/orders", nil).body["scheduled"])
 	for _, body := range []object{batch(delayqueue.MaxBatch + 1), batch(0), {}} {
-		require.Equal(t, []string{"jobs"}, badFields(t, f.want(t, http.StatusBadRequest, http.MethodPost, jobs+"/batch", body).body))
+		require.Equal(t, []string{"jobs"}, badFields(t,
+			f.want(t, http.StatusBadRequest, http.MethodPost, jobs+"/batch", body).body))
 	}
-	require.EqualValues(t, delayqueue.MaxBatch, f.want(t, http.StatusOK, http.MethodGet, "/v1/queues/orders", nil).body["scheduled"])
+	require.EqualValues(t, delayqueue.MaxBatch,
+		f.want(t, http.StatusOK, http.MethodGet, "/v1/queues/orders", nil).body["scheduled"])
 }
 
 func TestABadJobInABatchHarmsNoOther(t *testing.T) {
@@ -212,7 +225,8 @@ func TestABadJobInABatchHarmsNoOther(t *testing.T) {
 	require.Equal(t, true, results[6].(object)["duplicate"], "the same id twice in one batch is one job")
 	require.Empty(t, a.header.Get("Sluice-Degraded"))
 
-	all := f.want(t, http.StatusOK, http.MethodPost, jobs+"/batch", object{"jobs": []object{{"id": "x y", "payload": 1}, {}}})
+	all := f.want(t, http.StatusOK, http.MethodPost, jobs+"/batch",
+		object{"jobs": []object{{"id": "x y", "payload": 1}, {}}})
 	for _, r := range all.body["results"].([]any) {
 		requireProblem(t, r.(object)["error"], http.StatusBadRequest, "invalid_request")
 	}

@@ -14,11 +14,14 @@ import (
 // forgetConcurrency bounds the removals of one batch at once.
 const forgetConcurrency = 16
 
-// take takes jobs in. Durable ones are written to the outbox first; what Redis does not take because it is away goes to the outbox. A job that neither takes
-// has an error, and was not taken in, or may be asked for again under the same id.
+// take takes jobs in. Durable ones are written to the outbox first; what Redis does not take
+// because it is away goes to the outbox. A job that neither takes has an error, and was not taken
+// in, or may be asked for again under the same id.
 //
-// Durable and plain jobs are taken in at once, so that a batch of both waits for a Redis that hangs no longer than one of either.
-func (a *api) take(ctx context.Context, queue string, jobs []delayqueue.Job) (results []delayqueue.Enqueued, errs []error, degraded bool) {
+// Durable and plain jobs are taken in at once, so that a batch of both waits for a Redis that hangs
+// no longer than one of either.
+func (a *api) take(ctx context.Context, queue string,
+	jobs []delayqueue.Job) (results []delayqueue.Enqueued, errs []error, degraded bool) {
 	results, errs = make([]delayqueue.Enqueued, len(jobs)), make([]error, len(jobs))
 	durable, plain, after := divide(jobs)
 	var fromPlain, fromDurable bool
@@ -41,7 +44,8 @@ func (a *api) take(ctx context.Context, queue string, jobs []delayqueue.Job) (re
 	return results, errs, degraded
 }
 
-// both runs two functions at once, and ends when both have. A panic of the first becomes one of the caller's, with the stack of where it was.
+// both runs two functions at once, and ends when both have. A panic of the first becomes one of the
+// caller's, with the stack of where it was.
 func both(first, second func()) {
 	ended := make(chan any, 1)
 	go func() {
@@ -62,7 +66,8 @@ func both(first, second func()) {
 	second()
 }
 
-// divide sorts jobs by how they are taken in. Plain ones whose id a durable one of the same batch has come after it: the id is the durable one's.
+// divide sorts jobs by how they are taken in. Plain ones whose id a durable one of the same batch
+// has come after it: the id is the durable one's.
 func divide(jobs []delayqueue.Job) (durable, plain, after []int) {
 	ids := make(map[string]bool)
 	for i := range jobs {
@@ -82,7 +87,8 @@ func divide(jobs []delayqueue.Job) (durable, plain, after []int) {
 	return durable, plain, after
 }
 
-func (a *api) takePlain(ctx context.Context, queue string, jobs []delayqueue.Job, members []int, results []delayqueue.Enqueued, errs []error) bool {
+func (a *api) takePlain(ctx context.Context, queue string, jobs []delayqueue.Job, members []int,
+	results []delayqueue.Enqueued, errs []error) bool {
 	if len(members) == 0 {
 		return false
 	}
@@ -106,9 +112,10 @@ func (a *api) takePlain(ctx context.Context, queue string, jobs []delayqueue.Job
 	return degraded
 }
 
-// takeDurable writes to the outbox, and then to Redis. What the outbox knows already is not written to Redis: the caller's content may be another one,
-// and the dispatcher brings the outbox's there.
-func (a *api) takeDurable(ctx context.Context, queue string, jobs []delayqueue.Job, members []int, results []delayqueue.Enqueued, errs []error) bool {
+// takeDurable writes to the outbox, and then to Redis. What the outbox knows already is not written
+// to Redis: the caller's content may be another one, and the dispatcher brings the outbox's there.
+func (a *api) takeDurable(ctx context.Context, queue string, jobs []delayqueue.Job, members []int,
+	results []delayqueue.Enqueued, errs []error) bool {
 	if len(members) == 0 {
 		return false
 	}
@@ -141,8 +148,9 @@ func (a *api) takeDurable(ctx context.Context, queue string, jobs []delayqueue.J
 	return degraded
 }
 
-// forget takes out of the outbox what was only just written there, and what Redis turned out to have taken in before without it: a later outage must
-// not send it again. What cannot be removed now is removed by the dispatcher.
+// forget takes out of the outbox what was only just written there, and what Redis turned out to
+// have taken in before without it: a later outage must not send it again. What cannot be removed
+// now is removed by the dispatcher.
 func (a *api) forget(ctx context.Context, queue string, ids []string) {
 	slots := make(chan struct{}, forgetConcurrency)
 	var wait sync.WaitGroup
@@ -151,7 +159,8 @@ func (a *api) forget(ctx context.Context, queue string, ids []string) {
 		wait.Go(func() {
 			defer func() { <-slots }()
 			if err := a.outbox.RemoveID(ctx, queue, id); err != nil {
-				a.log.WarnContext(ctx, "a known job stays in the outbox for now", "queue", queue, "job", id, "cause", err.Error())
+				a.log.WarnContext(ctx, "a known job stays in the outbox for now", "queue", queue, "job", id, "cause",
+					err.Error())
 			}
 		})
 	}

@@ -17,7 +17,8 @@ import (
 // quotaExceeded is the problem type that draft-ietf-httpapi-ratelimit-headers-10 registers.
 const quotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 
-// What Sluice-Degraded says: decisions are made without Redis; policies are the last known ones, since their store is away or slow.
+// What Sluice-Degraded says: decisions are made without Redis; policies are the last known ones,
+// since their store is away or slow.
 const (
 	limiterLocal   = "limiter-local"
 	policiesCached = "policies-cached"
@@ -61,7 +62,8 @@ func answerAll(w http.ResponseWriter, decisions []ratelimit.Decision, allowed bo
 	return exceeded(worst, body)
 }
 
-// tighter orders decisions: a denial before what is allowed, then the longest wait, then the least remaining.
+// tighter orders decisions: a denial before what is allowed, then the longest wait, then the least
+// remaining.
 func tighter(a, b *ratelimit.Decision) bool {
 	if a.Allowed != b.Allowed {
 		return b.Allowed
@@ -110,9 +112,10 @@ func fields(body any) (map[string]any, error) {
 	return out, nil
 }
 
-// setHeaders writes RateLimit-Policy and RateLimit after draft-ietf-httpapi-ratelimit-headers-10: structured field lists (RFC 9651). A rule's
-// name needs no escaping in them. q is the most that may pass at once; t the seconds within which no more than r may: until it is
-// full again, or on a denial until the retry.
+// setHeaders writes RateLimit-Policy and RateLimit after draft-ietf-httpapi-ratelimit-headers-10:
+// structured field lists (RFC 9651). A rule's name needs no escaping in them. q is the most that
+// may pass at once; t the seconds within which no more than r may: until it is full again, or on a
+// denial until the retry.
 func setHeaders(w http.ResponseWriter, d *ratelimit.Decision) {
 	if d.Degraded {
 		degrade(w, limiterLocal)
@@ -123,7 +126,8 @@ func setHeaders(w http.ResponseWriter, d *ratelimit.Decision) {
 	}
 	policies := make([]string, len(d.Rules))
 	for i, r := range d.Rules {
-		policies[i] = `"` + r.Name + `";q=` + strconv.FormatInt(r.Capacity(), 10) + `;w=` + strconv.FormatInt(max(1, ceilSeconds(r.WindowMS)), 10)
+		policies[i] = `"` + r.Name + `";q=` + strconv.FormatInt(r.Capacity(), 10) + `;w=` +
+			strconv.FormatInt(max(1, ceilSeconds(r.WindowMS)), 10)
 	}
 	until := tightest.ResetAfterMS
 	if !d.Allowed && d.RetryAfterMS != nil {

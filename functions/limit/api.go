@@ -181,7 +181,8 @@ func (a *api) reset(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.Write(w, http.StatusOK, map[string]any{"policy": c.Policy, "key": c.Key, "reset": true})
 }
 
-// count emits the outcomes of decisions; a policy's name is chosen by the operator, a key never becomes a dimension.
+// count emits the outcomes of decisions; a policy's name is chosen by the operator, a key never
+// becomes a dimension.
 func (a *api) count(decisions []ratelimit.Decision) {
 	for _, d := range decisions {
 		name := "allowed"

@@ -16,9 +16,11 @@ import (
 	"github.com/sluicehq/sluice/shared/ratelimit"
 )
 
-// authorizerConfig says which policy and which key hold for a request. Stage variables named like the fields ("sluice_policy", "sluice_key") and,
-// before them, "sluice_policy_<route>" and "sluice_key_<route>" replace it; in a route's key each character that is no letter or digit
-// counts as "_". A value is one selection, such as "$request.header.x-api-key", or else is taken as it is.
+// authorizerConfig says which policy and which key hold for a request. Stage variables named like
+// the fields ("sluice_policy", "sluice_key") and, before them, "sluice_policy_<route>" and
+// "sluice_key_<route>" replace it; in a route's key each character that is no letter or digit
+// counts as "_". A value is one selection, such as "$request.header.x-api-key", or else is taken as
+// it is.
 type authorizerConfig struct{ Policy, Key string }
 
 // lambda answers both kinds of event: an authorizer's and an HTTP request.
@@ -47,10 +49,13 @@ func (a *api) lambda(handler http.Handler) func(context.Context, json.RawMessage
 	}
 }
 
-// authorize decides with a simple response, and puts the decision into its context. A request without a key is denied. One whose configured
-// policy does not exist, or that cannot be decided at all, is let through and says so: a limiter's mistake must not close the API. But where
-// the request itself names the policy, an unknown name is denied: nobody gets out of a limit by a name that is none.
-func (a *api) authorize(ctx context.Context, e events.APIGatewayV2CustomAuthorizerV2Request) events.APIGatewayV2CustomAuthorizerSimpleResponse {
+// authorize decides with a simple response, and puts the decision into its context. A request
+// without a key is denied. One whose configured policy does not exist, or that cannot be decided at
+// all, is let through and says so: a limiter's mistake must not close the API. But where the
+// request itself names the policy, an unknown name is denied: nobody gets out of a limit by a name
+// that is none.
+func (a *api) authorize(ctx context.Context,
+	e events.APIGatewayV2CustomAuthorizerV2Request) events.APIGatewayV2CustomAuthorizerSimpleResponse {
 	cfg := a.authorizer.forRequest(e)
 	name, key := expand(cfg.Policy, e), expand(cfg.Key, e)
 	if key == "" || len(key) > policy.MaxKey {
@@ -71,7 +76,8 @@ func (a *api) authorize(ctx context.Context, e events.APIGatewayV2CustomAuthoriz
 	if reason == "" {
 		reason = string(fault.Internal)
 	}
-	a.log.ErrorContext(ctx, "authorizer let a request through undecided", "request_id", e.RequestContext.RequestID, "policy", name, "cause", err.Error())
+	a.log.ErrorContext(ctx, "authorizer let a request through undecided", "request_id", e.RequestContext.RequestID,
+		"policy", name, "cause", err.Error())
 	return simple(true, map[string]any{"policy": name, "reason": reason})
 }
 
@@ -91,7 +97,8 @@ func simple(authorized bool, about map[string]any) events.APIGatewayV2CustomAuth
 func decisionContext(d ratelimit.Decision) map[string]any {
 	about := map[string]any{
 		"policy": d.Policy, "allowed": strconv.FormatBool(d.Allowed), "remaining": strconv.FormatInt(d.Remaining, 10),
-		"limit": strconv.FormatInt(d.Limit, 10), "reset_after_ms": strconv.FormatInt(d.ResetAfterMS, 10), "violated": string(d.Violated),
+		"limit": strconv.FormatInt(d.Limit, 10), "reset_after_ms": strconv.FormatInt(d.ResetAfterMS, 10),
+		"violated": string(d.Violated),
 		"degraded": strconv.FormatBool(d.Degraded),
 	}
 	if d.RetryAfterMS != nil {
@@ -124,7 +131,8 @@ func (c authorizerConfig) forRequest(e events.APIGatewayV2CustomAuthorizerV2Requ
 	return c
 }
 
-// expand replaces a selection by its value; "" when the request lacks it. Text that is no selection stays, so that a key can be a constant.
+// expand replaces a selection by its value; "" when the request lacks it. Text that is no selection
+// stays, so that a key can be a constant.
 func expand(expression string, e events.APIGatewayV2CustomAuthorizerV2Request) string {
 	if name, ok := strings.CutPrefix(expression, "$request.header."); ok {
 		return e.Headers[strings.ToLower(name)]

@@ -47,7 +47,8 @@ func door(t *testing.T, f *fixture, variables map[string]string) (*guarded, stri
 	g := &guarded{guard: f.lambda(f.http)}
 	const route = "GET /v1/queues/{queue}"
 	server := httptest.NewServer(gateway.New(gateway.Config{
-		Invoker: g, Routes: routes.All(), StageVariables: variables, Authorizers: map[string]gateway.Authorizer{route: {Function: "guard"}},
+		Invoker: g, Routes: routes.All(), StageVariables: variables,
+		Authorizers: map[string]gateway.Authorizer{route: {Function: "guard"}},
 	}))
 	t.Cleanup(server.Close)
 	return g, server.URL
@@ -111,21 +112,29 @@ func TestPolicyAndKeyComeFromTheRouteOrTheStage(t *testing.T) {
 		"the stage's": {map[string]string{"sluice_policy": "stage", "sluice_key": "$request.path.queue"}, "5", "q"},
 		"the route's before the stage's": {map[string]string{
 			"sluice_policy": "stage", "sluice_key": "$request.path.queue",
-			"sluice_policy_GET__v1_queues__queue_": "route", "sluice_key_GET__v1_queues__queue_": "$request.querystring.tenant",
+			"sluice_policy_GET__v1_queues__queue_": "route",
+			"sluice_key_GET__v1_queues__queue_":    "$request.querystring.tenant",
 		}, "7", "t1"},
-		"a policy by a variable":     {map[string]string{"sluice_policy": "$stageVariables.plan", "plan": "route", "sluice_key": "$context.identity.sourceIp"}, "7", "127.0.0.1"},
-		"one key for all":            {map[string]string{"sluice_policy": "stage", "sluice_key": "everybody"}, "5", "everybody"},
-		"the route itself":           {map[string]string{"sluice_policy": "stage", "sluice_key": "$context.routeKey"}, "5", "GET /v1/queues/{queue}"},
-		"who signed":                 {map[string]string{"sluice_policy": "stage", "sluice_key": "$context.identity.userArn"}, "5", "arn:aws:iam::000000000000:user/AKID"},
-		"the source by its old name": {map[string]string{"sluice_policy": "route", "sluice_key": "$context.http.sourceIp"}, "7", "127.0.0.1"},
+		"a policy by a variable": {map[string]string{"sluice_policy": "$stageVariables.plan", "plan": "route",
+			"sluice_key": "$context.identity.sourceIp"}, "7", "127.0.0.1"},
+		"one key for all": {map[string]string{"sluice_policy": "stage", "sluice_key": "everybody"}, "5",
+			"everybody"},
+		"the route itself": {map[string]string{"sluice_policy": "stage", "sluice_key": "$context.routeKey"},
+			"5", "GET /v1/queues/{queue}"},
+		"who signed": {map[string]string{"sluice_policy": "stage",
+			"sluice_key": "$context.identity.userArn"}, "5", "arn:aws:iam::000000000000:user/AKID"},
+		"the source by its old name": {map[string]string{"sluice_policy": "route",
+			"sluice_key": "$context.http.sourceIp"}, "7", "127.0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g, url := door(t, f, tc.variables)
-			require.Equal(t, 200, get(t, url+"/v1/queues/q?tenant=t1", "Authorization", "AWS4-HMAC-SHA256 Credential=AKID/20260101/x/execute-api/aws4_request, Signature=0"))
+			require.Equal(t, 200, get(t, url+"/v1/queues/q?tenant=t1", "Authorization",
+				"AWS4-HMAC-SHA256 Credential=AKID/20260101/x/execute-api/aws4_request, Signature=0"))
 			require.Equal(t, tc.limit, g.passed[0]["limit"])
 			policy, _ := g.passed[0]["policy"].(string)
-			after := f.want(t, 200, "POST", "/v1/limits/check", object{"checks": []object{{"policy": policy, "key": tc.key}}})
+			after := f.want(t, 200, "POST", "/v1/limits/check",
+				object{"checks": []object{{"policy": policy, "key": tc.key}}})
 			decisions, _ := after.body["decisions"].([]any)
 			d, _ := decisions[0].(object)
 			require.Less(t, d["remaining"], d["limit"].(float64)-1, "this key was charged")
@@ -159,8 +168,10 @@ func TestNobodyGetsOutOfALimitByAPolicyThatIsNone(t *testing.T) {
 func TestAnAuthorizerWithoutRedisFollowsThePolicy(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	f.want(t, 201, "PUT", "/v1/policies/closed", object{"on_unavailable": "deny", "rules": []object{rule("r", "gcra", 10, 1000)}})
-	f.want(t, 201, "PUT", "/v1/policies/open", object{"on_unavailable": "allow", "rules": []object{rule("r", "gcra", 10, 1000)}})
+	f.want(t, 201, "PUT", "/v1/policies/closed",
+		object{"on_unavailable": "deny", "rules": []object{rule("r", "gcra", 10, 1000)}})
+	f.want(t, 201, "PUT", "/v1/policies/open",
+		object{"on_unavailable": "allow", "rules": []object{rule("r", "gcra", 10, 1000)}})
 	require.NoError(t, f.redis.Server.Kill())
 	for policy, status := range map[string]int{"closed": 403, "open": 200} {
 		f.authorizer = authorizerConfig{Policy: policy, Key: "k"}
@@ -174,7 +185,8 @@ func TestOneFunctionAnswersRequestsAndAuthorizers(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	handler := f.lambda(f.http)
-	answer, err := handler(t.Context(), json.RawMessage(`{"version":"2.0","rawPath":"/v1/policies","requestContext":{"requestId":"r1","http":{"method":"GET"}}}`))
+	answer, err := handler(t.Context(),
+		json.RawMessage(`{"version":"2.0","rawPath":"/v1/policies","requestContext":{"requestId":"r1","http":{"method":"GET"}}}`))
 	require.NoError(t, err)
 	response, ok := answer.(events.APIGatewayV2HTTPResponse)
 	require.True(t, ok)

@@ -23,34 +23,45 @@ func TestEveryBadInputOfACheckIsNamed(t *testing.T) {
 		body           any
 		fields         []string
 	}{
-		"no key":                        {"POST", "/v1/limits/p/check", object{}, []string{"key"}},
-		"an empty body":                 {"POST", "/v1/limits/p/check", "", []string{"key"}},
-		"an empty key":                  {"POST", "/v1/limits/p/check", object{"key": ""}, []string{"key"}},
-		"a key of 513 bytes":            {"POST", "/v1/limits/p/check", object{"key": strings.Repeat("k", 513)}, []string{"key"}},
-		"a key that is a number":        {"POST", "/v1/limits/p/check", object{"key": 1}, []string{"key"}},
-		"a key of broken UTF-8":         {"POST", "/v1/limits/p/check", "{\"key\":\"\xff\"}", []string{"key"}},
-		"a cost of zero":                {"POST", "/v1/limits/p/check", object{"key": "k", "cost": 0}, []string{"cost"}},
-		"a negative cost":               {"POST", "/v1/limits/p/refund", object{"key": "k", "cost": -1}, []string{"cost"}},
-		"a cost over 10 000":            {"POST", "/v1/limits/p/refund", object{"key": "k", "cost": 10_001}, []string{"cost"}},
-		"a cost with a fraction":        {"POST", "/v1/limits/p/check", object{"key": "k", "cost": 1.5}, []string{"cost"}},
-		"a cost beyond 64 bits":         {"POST", "/v1/limits/p/check", `{"key":"k","cost":99999999999999999999}`, []string{"cost"}},
-		"key and cost at once":          {"POST", "/v1/limits/p/check", object{"key": "", "cost": 0}, []string{"key", "cost"}},
-		"a field that is none":          {"POST", "/v1/limits/p/check", object{"key": "k", "costs": 1}, []string{"costs"}},
-		"a field in capitals":           {"POST", "/v1/limits/p/check", object{"Key": "k"}, []string{"Key"}},
-		"a field twice":                 {"POST", "/v1/limits/p/check", `{"key":"k","key":"k"}`, []string{"key"}},
-		"no JSON":                       {"POST", "/v1/limits/p/check", `{"key":`, []string{"key"}},
-		"an array":                      {"POST", "/v1/limits/p/check", `[]`, []string{"body"}},
-		"something after the object":    {"POST", "/v1/limits/p/check", `{"key":"k"} x`, []string{"body"}},
-		"a policy's name that is none":  {"POST", "/v1/limits/-p/check", object{"key": "k"}, []string{"policy"}},
-		"no key in the query":           {"GET", "/v1/limits/p", nil, []string{"key"}},
-		"two keys in the query":         {"GET", "/v1/limits/p?key=a&key=b", nil, []string{"key"}},
-		"a parameter that is none":      {"DELETE", "/v1/limits/p?key=a&keys=b", nil, []string{"keys"}},
-		"a broken query":                {"GET", "/v1/limits/p?key=%zz", nil, []string{"query"}},
-		"no checks":                     {"POST", "/v1/limits/check", object{}, []string{"checks"}},
-		"twenty-one checks":             {"POST", "/v1/limits/check", object{"checks": many}, []string{"checks"}},
-		"bad checks, each by its place": {"POST", "/v1/limits/check", object{"checks": []object{{"policy": "p"}, {"policy": "/", "key": "k", "cost": 0}}}, []string{"checks[0].key", "checks[1].policy", "checks[1].cost"}},
-		"a check's field that is none":  {"POST", "/v1/limits/check", object{"checks": []object{{"policy": "p", "key": "k", "n": 1}}}, []string{"checks[0].n"}},
-		"a health check with a query":   {"GET", "/v1/health?verbose=1", nil, []string{"verbose"}},
+		"no key":        {"POST", "/v1/limits/p/check", object{}, []string{"key"}},
+		"an empty body": {"POST", "/v1/limits/p/check", "", []string{"key"}},
+		"an empty key":  {"POST", "/v1/limits/p/check", object{"key": ""}, []string{"key"}},
+		"a key of 513 bytes": {"POST", "/v1/limits/p/check", object{"key": strings.Repeat("k", 513)},
+			[]string{"key"}},
+		"a key that is a number": {"POST", "/v1/limits/p/check", object{"key": 1}, []string{"key"}},
+		"a key of broken UTF-8":  {"POST", "/v1/limits/p/check", "{\"key\":\"\xff\"}", []string{"key"}},
+		"a cost of zero": {"POST", "/v1/limits/p/check", object{"key": "k", "cost": 0},
+			[]string{"cost"}},
+		"a negative cost": {"POST", "/v1/limits/p/refund", object{"key": "k", "cost": -1},
+			[]string{"cost"}},
+		"a cost over 10 000": {"POST", "/v1/limits/p/refund", object{"key": "k", "cost": 10_001},
+			[]string{"cost"}},
+		"a cost with a fraction": {"POST", "/v1/limits/p/check", object{"key": "k", "cost": 1.5},
+			[]string{"cost"}},
+		"a cost beyond 64 bits": {"POST", "/v1/limits/p/check", `{"key":"k","cost":99999999999999999999}`,
+			[]string{"cost"}},
+		"key and cost at once": {"POST", "/v1/limits/p/check", object{"key": "", "cost": 0},
+			[]string{"key", "cost"}},
+		"a field that is none": {"POST", "/v1/limits/p/check", object{"key": "k", "costs": 1},
+			[]string{"costs"}},
+		"a field in capitals":          {"POST", "/v1/limits/p/check", object{"Key": "k"}, []string{"Key"}},
+		"a field twice":                {"POST", "/v1/limits/p/check", `{"key":"k","key":"k"}`, []string{"key"}},
+		"no JSON":                      {"POST", "/v1/limits/p/check", `{"key":`, []string{"key"}},
+		"an array":                     {"POST", "/v1/limits/p/check", `[]`, []string{"body"}},
+		"something after the object":   {"POST", "/v1/limits/p/check", `{"key":"k"} x`, []string{"body"}},
+		"a policy's name that is none": {"POST", "/v1/limits/-p/check", object{"key": "k"}, []string{"policy"}},
+		"no key in the query":          {"GET", "/v1/limits/p", nil, []string{"key"}},
+		"two keys in the query":        {"GET", "/v1/limits/p?key=a&key=b", nil, []string{"key"}},
+		"a parameter that is none":     {"DELETE", "/v1/limits/p?key=a&keys=b", nil, []string{"keys"}},
+		"a broken query":               {"GET", "/v1/limits/p?key=%zz", nil, []string{"query"}},
+		"no checks":                    {"POST", "/v1/limits/check", object{}, []string{"checks"}},
+		"twenty-one checks":            {"POST", "/v1/limits/check", object{"checks": many}, []string{"checks"}},
+		"bad checks, each by its place": {"POST", "/v1/limits/check",
+			object{"checks": []object{{"policy": "p"}, {"policy": "/", "key": "k", "cost": 0}}},
+			[]string{"checks[0].key", "checks[1].policy", "checks[1].cost"}},
+		"a check's field that is none": {"POST", "/v1/limits/check",
+			object{"checks": []object{{"policy": "p", "key": "k", "n": 1}}}, []string{"checks[0].n"}},
+		"a health check with a query": {"GET", "/v1/health?verbose=1", nil, []string{"verbose"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,7 +70,8 @@ func TestEveryBadInputOfACheckIsNamed(t *testing.T) {
 			require.Equal(t, tc.fields, a.badFields(t))
 		})
 	}
-	require.EqualValues(t, 10, f.want(t, 200, "GET", "/v1/limits/p?key=k", nil).body["remaining"], "none of it was charged")
+	require.EqualValues(t, 10, f.want(t, 200, "GET", "/v1/limits/p?key=k", nil).body["remaining"],
+		"none of it was charged")
 }
 
 func TestWhatIsNotThereIsNotFound(t *testing.T) {
@@ -74,7 +86,8 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 		{"POST", "/v1/limits/nobody/refund", "policy_not_found", object{"key": "k"}},
 		{"GET", "/v1/limits/nobody?key=k", "policy_not_found", nil},
 		{"DELETE", "/v1/limits/nobody?key=k", "policy_not_found", nil},
-		{"POST", "/v1/limits/check", "policy_not_found", object{"checks": []object{{"policy": "p", "key": "k"}, {"policy": "nobody", "key": "k"}}}},
+		{"POST", "/v1/limits/check", "policy_not_found",
+			object{"checks": []object{{"policy": "p", "key": "k"}, {"policy": "nobody", "key": "k"}}}},
 		{"GET", "/v1/policies/nobody", "policy_not_found", nil},
 		{"DELETE", "/v1/policies/nobody", "policy_not_found", nil},
 		{"GET", "/v1/limit", "not_found", nil},
@@ -83,7 +96,8 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	} {
 		require.Equal(t, tc.code, f.want(t, 404, tc.method, tc.target, tc.body).body["code"], tc.target)
 	}
-	require.EqualValues(t, 10, f.want(t, 200, "GET", "/v1/limits/p?key=k", nil).body["remaining"], "a batch with an unknown policy charges nothing")
+	require.EqualValues(t, 10, f.want(t, 200, "GET", "/v1/limits/p?key=k", nil).body["remaining"],
+		"a batch with an unknown policy charges nothing")
 }
 
 func TestOtherRefusalsOfTheContract(t *testing.T) {
@@ -95,7 +109,8 @@ func TestOtherRefusalsOfTheContract(t *testing.T) {
 	require.Equal(t, "method_not_allowed", a.body["code"])
 	require.ElementsMatch(t, []string{"DELETE", "GET", "HEAD", "PUT"}, strings.Split(a.header.Get("Allow"), ", "))
 
-	for _, contentType := range []string{"text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", ""} {
+	for _, contentType := range []string{"text/plain", "application/x-www-form-urlencoded",
+		"application/json; charset=latin1", ""} {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/limits/p/check", strings.NewReader(`{"key":"k"}`))
 		r.Header.Set("Content-Type", contentType)
 		refused := f.serve(t, r)
@@ -133,7 +148,8 @@ func TestWithoutRedisThePolicyDecidesAndTheAnswerSaysSo(t *testing.T) {
 		f.want(t, 201, "PUT", "/v1/policies/"+name, body)
 	}
 	require.NoError(t, f.redis.Server.Kill())
-	for name, statuses := range map[string][]int{"local": {200, 200, 429}, "open": {200, 200, 200}, "closed": {429, 429, 429}} {
+	for name, statuses := range map[string][]int{"local": {200, 200, 429}, "open": {200, 200, 200},
+		"closed": {429, 429, 429}} {
 		for _, status := range statuses {
 			a := f.want(t, status, "POST", "/v1/limits/"+name+"/check", object{"key": "k"})
 			require.Equal(t, true, a.body["degraded"])
@@ -141,10 +157,13 @@ func TestWithoutRedisThePolicyDecidesAndTheAnswerSaysSo(t *testing.T) {
 			require.Equal(t, status == 429, a.header.Get("Retry-After") != "")
 		}
 	}
-	a := f.want(t, 429, "POST", "/v1/limits/check", object{"checks": []object{{"policy": "open", "key": "k"}, {"policy": "closed", "key": "k"}}})
+	a := f.want(t, 429, "POST", "/v1/limits/check",
+		object{"checks": []object{{"policy": "open", "key": "k"}, {"policy": "closed", "key": "k"}}})
 	require.Equal(t, "limiter-local", a.header.Get("Sluice-Degraded"))
-	require.Equal(t, "limiter-local", f.want(t, 200, "GET", "/v1/limits/local?key=k", nil).header.Get("Sluice-Degraded"))
-	require.Equal(t, "limiter-local", f.want(t, 200, "POST", "/v1/limits/local/refund", object{"key": "k"}).header.Get("Sluice-Degraded"))
+	require.Equal(t, "limiter-local", f.want(t, 200, "GET", "/v1/limits/local?key=k",
+		nil).header.Get("Sluice-Degraded"))
+	require.Equal(t, "limiter-local", f.want(t, 200, "POST", "/v1/limits/local/refund",
+		object{"key": "k"}).header.Get("Sluice-Degraded"))
 
 	a = f.want(t, 503, "DELETE", "/v1/limits/local?key=k", nil)
 	require.Equal(t, "store_unavailable", a.body["code"])
@@ -177,7 +196,8 @@ func TestWithoutThePolicyStoreTheKnownPoliciesWork(t *testing.T) {
 
 	require.NoError(t, f.redis.Server.Kill())
 	a = f.want(t, 200, "POST", "/v1/limits/known/check", object{"key": "k"})
-	require.Equal(t, "policies-cached, limiter-local", a.header.Get("Sluice-Degraded"), "both away, and still an answer")
+	require.Equal(t, "policies-cached, limiter-local", a.header.Get("Sluice-Degraded"),
+		"both away, and still an answer")
 
 	gate.away.Store(false)
 	require.Eventually(t, func() bool {

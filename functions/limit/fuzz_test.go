@@ -23,7 +23,8 @@ func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 		{"GET", "/v1/limits/p?key=a%20b", ""},
 		{"DELETE", "/v1/limits/p?key=%ff", ""},
 		{"POST", "/v1/limits/check", `{"checks":[{"policy":"p","key":"k"},{"policy":"p","key":"k","cost":3}]}`},
-		{"PUT", "/v1/policies/q", `{"mode":"shadow","local_share":0.5,"rules":[{"name":"r","algorithm":"token_bucket","limit":1,"window_ms":1,"burst":2}],"overrides":[{"key":"a*","mode":"deny"}]}`},
+		{"PUT", "/v1/policies/q",
+			`{"mode":"shadow","local_share":0.5,"rules":[{"name":"r","algorithm":"token_bucket","limit":1,"window_ms":1,"burst":2}],"overrides":[{"key":"a*","mode":"deny"}]}`},
 		{"PUT", "/v1/policies/q", `{"rules":[{"limit":9223372036854775807,"window_ms":-9223372036854775808}]}`},
 		{"DELETE", "/v1/policies/q", ""},
 		{"GET", "/v1/policies?limit=2&cursor=cA", ""},
@@ -32,7 +33,8 @@ func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 		f.Add(seed[0], seed[1], seed[2])
 	}
 	f.Fuzz(func(t *testing.T, method, target, body string) {
-		e := events.APIGatewayV2HTTPRequest{Version: "2.0", Body: body, Headers: map[string]string{"content-type": "application/json"}}
+		e := events.APIGatewayV2HTTPRequest{Version: "2.0", Body: body,
+			Headers: map[string]string{"content-type": "application/json"}}
 		e.RawPath, e.RawQueryString, _ = strings.Cut(target, "?")
 		e.RequestContext.HTTP.Method = method
 		payload, err := json.Marshal(e)
@@ -56,9 +58,11 @@ func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 // No event makes the authorizer panic, and none gets past a policy that denies all.
 func FuzzNoEventGetsPastTheAuthorizer(f *testing.F) {
 	fix := start(f)
-	fix.want(f, http.StatusCreated, http.MethodPut, "/v1/policies/closed", object{"mode": "deny", "rules": []object{rule("r", "gcra", 1, 1)}})
+	fix.want(f, http.StatusCreated, http.MethodPut, "/v1/policies/closed",
+		object{"mode": "deny", "rules": []object{rule("r", "gcra", 1, 1)}})
 	for _, seed := range []string{
-		`{"headers":{"x-api-key":"k"}}`, `{"headers":{"X-Api-Key":"k"},"routeKey":"$default"}`, `{"headers":null,"stageVariables":null}`,
+		`{"headers":{"x-api-key":"k"}}`, `{"headers":{"X-Api-Key":"k"},"routeKey":"$default"}`,
+		`{"headers":null,"stageVariables":null}`,
 		`{"headers":{"x-api-key":"\u0000"},"pathParameters":{"x-api-key":"k"},"requestContext":{"authorizer":{"iam":null}}}`,
 	} {
 		f.Add(seed)
@@ -108,7 +112,8 @@ func FuzzNoPolicyBreaksTheLimiter(f *testing.F) {
 		if again, err := stored.Normalize(); err != nil || again.Mode != stored.Mode {
 			t.Fatalf("%s was stored, and is not valid: %v", put.text, err)
 		}
-		check := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/limits/p/check", strings.NewReader(string(text)))
+		check := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/limits/p/check",
+			strings.NewReader(string(text)))
 		check.Header.Set("Content-Type", "application/json")
 		if a := fix.serve(t, check); a.status >= http.StatusInternalServerError {
 			t.Fatalf("%s, key %q, cost %d: %s", put.text, key, cost, a.text)

@@ -51,7 +51,8 @@ func wire(t testing.TB, r *redistest.Redis) *fixture {
 	t.Cleanup(func() { _ = conn.Close() })
 	store := dynamopolicy.New(f.aws.DynamoDB, table)
 	f.api = &api{
-		limiter: ratelimit.New(t.Context(), ratelimit.NewRedis(conn)), store: store, cache: policy.NewCache(store, policy.CacheConfig{}),
+		limiter: ratelimit.New(t.Context(), ratelimit.NewRedis(conn)), store: store,
+		cache:  policy.NewCache(store, policy.CacheConfig{}),
 		doctor: newDoctor(conn, store), log: slog.New(slog.NewTextHandler(f.log, nil)), metrics: telemetry.Discard(),
 	}
 	f.http = f.routes()

@@ -78,7 +78,8 @@ func (a *api) health(w http.ResponseWriter, r *http.Request) error {
 func (d *doctor) examine(ctx context.Context) []row {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	examinations := []func(context.Context) row{d.redis, d.eviction, d.memory, d.skew, d.cluster, d.heartbeat, d.dynamodb}
+	examinations := []func(context.Context) row{d.redis, d.eviction, d.memory, d.skew, d.cluster, d.heartbeat,
+		d.dynamodb}
 	rows := make([]row, len(examinations))
 	var wait sync.WaitGroup
 	for i, examine := range examinations {
@@ -131,7 +132,8 @@ func (d *doctor) info(ctx context.Context) []map[string]string {
 	return nodes
 }
 
-// eviction: anything but noeviction may drop a lock or a job. INFO tells it also where CONFIG is forbidden, as on ElastiCache.
+// eviction: anything but noeviction may drop a lock or a job. INFO tells it also where CONFIG is
+// forbidden, as on ElastiCache.
 func (d *doctor) eviction(ctx context.Context) row {
 	r := row{Name: "redis_eviction_policy", Status: statusUnknown}
 	for _, node := range d.info(ctx) {
@@ -140,7 +142,8 @@ func (d *doctor) eviction(ctx context.Context) row {
 		case "noeviction":
 			r.Status, r.Detail = statusOK, maxmemoryPolicy
 		default:
-			r.Status, r.Detail = statusUnsafe, maxmemoryPolicy+": jobs and locks may be evicted; set maxmemory-policy noeviction"
+			r.Status, r.Detail = statusUnsafe,
+				maxmemoryPolicy+": jobs and locks may be evicted; set maxmemory-policy noeviction"
 			return r
 		}
 	}

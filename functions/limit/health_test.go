@@ -18,10 +18,12 @@ func TestHealthHasARowForEachDependency(t *testing.T) {
 	require.Equal(t, "ok", a.body["status"])
 	rows := f.rows(t, 200)
 	require.Equal(t, map[string]string{
-		"redis": "ok", "redis_eviction_policy": "ok", "redis_memory": "ok", "clock_skew": "ok", "redis_cluster": "ok", "dispatcher": "unknown", "dynamodb": "ok",
+		"redis": "ok", "redis_eviction_policy": "ok", "redis_memory": "ok", "clock_skew": "ok", "redis_cluster": "ok",
+		"dispatcher": "unknown", "dynamodb": "ok",
 	}, rows)
 	beat := func(ago time.Duration) {
-		require.NoError(t, f.redis.Client.Set(t.Context(), delayqueue.HeartbeatKey, time.Now().Add(-ago).UnixMilli(), 0).Err())
+		require.NoError(t, f.redis.Client.Set(t.Context(), delayqueue.HeartbeatKey, time.Now().Add(-ago).UnixMilli(),
+			0).Err())
 	}
 	beat(time.Second)
 	require.Equal(t, "ok", f.rows(t, 200)["dispatcher"])
@@ -70,18 +72,21 @@ func TestAClusterIsHealthyWhileEverySlotIsCovered(t *testing.T) {
 	rows := f.rows(t, 200)
 	require.Equal(t, "ok", rows["redis_cluster"])
 	require.Equal(t, "ok", rows["redis_memory"])
-	require.NoError(t, r.Client.ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err()) // of one node, whichever
+	// of one node, whichever
+	require.NoError(t, r.Client.ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err())
 	require.Equal(t, "unsafe", f.rows(t, 503)["redis_eviction_policy"])
 	require.NoError(t, r.Nodes[2].Kill())
 	require.Eventually(t, func() bool {
 		a := f.send(t, "GET", "/v1/health", nil)
-		return a.status == 503 && strings.Contains(a.text, "not every slot is covered") || strings.Contains(a.text, `"redis_cluster","status":"down"`)
+		return a.status == 503 && strings.Contains(a.text, "not every slot is covered") ||
+			strings.Contains(a.text, `"redis_cluster","status":"down"`)
 	}, 20*time.Second, 100*time.Millisecond)
 }
 
 func TestClocksThatDifferByHalfASecondAreAWarning(t *testing.T) {
 	t.Parallel()
-	for by, want := range map[time.Duration]string{0: "ok", 400 * time.Millisecond: "ok", -400 * time.Millisecond: "ok", 600 * time.Millisecond: "warn", -time.Hour: "warn"} {
+	for by, want := range map[time.Duration]string{0: "ok", 400 * time.Millisecond: "ok", -400 * time.Millisecond: "ok",
+		600 * time.Millisecond: "warn", -time.Hour: "warn"} {
 		require.Equal(t, want, skewed(by).Status, by)
 	}
 }

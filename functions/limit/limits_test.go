@@ -19,10 +19,12 @@ func TestACheckIsAnsweredWithItsDecision(t *testing.T) {
 	require.Equal(t, "application/json", a.header.Get("Content-Type"))
 	require.Empty(t, a.header.Get("Sluice-Degraded"))
 	require.Equal(t, object{
-		"allowed": true, "policy": "login", "key": "ü {1}", "cost": 2.0, "remaining": 1.0, "limit": 3.0, "reset_after_ms": 3_600_000.0,
+		"allowed": true, "policy": "login", "key": "ü {1}", "cost": 2.0, "remaining": 1.0, "limit": 3.0,
+		"reset_after_ms": 3_600_000.0,
 		"retry_after_ms": 0.0, "violated": nil, "mode": "enforce", "degraded": false,
 		"rules": []any{object{
-			"name": "hourly", "algorithm": "sliding_window", "limit": 3.0, "window_ms": 3_600_000.0, "remaining": 1.0, "reset_after_ms": 3_600_000.0,
+			"name": "hourly", "algorithm": "sliding_window", "limit": 3.0, "window_ms": 3_600_000.0, "remaining": 1.0,
+			"reset_after_ms": 3_600_000.0,
 			"retry_after_ms": 0.0,
 		}},
 	}, a.body)
@@ -48,7 +50,8 @@ func TestADenialIsAProblemWithItsDecision(t *testing.T) {
 	require.Empty(t, never.header.Get("Retry-After"))
 }
 
-// The grammar of a structured field list (RFC 9651) of strings with whole parameters, as far as the draft needs it.
+// The grammar of a structured field list (RFC 9651) of strings with whole parameters, as far as the
+// draft needs it.
 var (
 	policyList = regexp.MustCompile(`^"[^"\\]+";q=\d+;w=[1-9]\d*(, "[^"\\]+";q=\d+;w=[1-9]\d*)*$`)
 	limitItem  = regexp.MustCompile(`^"([^"\\]+)";r=(\d+);t=(\d+)$`)
@@ -62,7 +65,8 @@ func TestTheHeadersAreThoseOfTheDraft(t *testing.T) {
 	f.put(t, "p", burst, rule("hourly", "sliding_window", 3, 3_600_000), rule("fast", "gcra", 50, 20))
 	check := func(status, cost int) (name string, remaining, reset int, header http.Header) {
 		a := f.want(t, status, "POST", "/v1/limits/p/check", object{"key": "k", "cost": cost})
-		require.Equal(t, `"burst";q=20;w=2, "hourly";q=3;w=3600, "fast";q=50;w=1`, a.header.Get("RateLimit-Policy"), "q is what may pass at once, w whole seconds")
+		require.Equal(t, `"burst";q=20;w=2, "hourly";q=3;w=3600, "fast";q=50;w=1`, a.header.Get("RateLimit-Policy"),
+			"q is what may pass at once, w whole seconds")
 		require.Regexp(t, policyList, a.header.Get("RateLimit-Policy"))
 		found := limitItem.FindStringSubmatch(a.header.Get("RateLimit"))
 		require.NotNil(t, found, a.header.Get("RateLimit"))
@@ -105,7 +109,8 @@ func TestABatchIsChargedAllOrNoneAndShowsEveryDecision(t *testing.T) {
 	f.put(t, "wide", rule("w", "gcra", 100, 1000))
 	f.put(t, "narrow", rule("n", "fixed_window", 1, 3_600_000))
 	f.put(t, "middle", rule("m", "sliding_window", 2, 60_000))
-	checks := object{"checks": []object{{"policy": "wide", "key": "k", "cost": 3}, {"policy": "narrow", "key": "k"}, {"policy": "middle", "key": "k"}}}
+	checks := object{"checks": []object{{"policy": "wide", "key": "k", "cost": 3}, {"policy": "narrow", "key": "k"},
+		{"policy": "middle", "key": "k"}}}
 	a := f.want(t, 200, "POST", "/v1/limits/check", checks)
 	decisions, _ := a.body["decisions"].([]any)
 	require.Len(t, decisions, 3)
@@ -140,15 +145,18 @@ func TestABatchWaitsForTheLongestOfItsDenials(t *testing.T) {
 		require.Greater(t, a.body["retry_after_ms"], 61_000.0)
 		require.Equal(t, []any{"l"}, a.body["violated-policies"])
 	}
-	a := f.want(t, 429, "POST", "/v1/limits/check", object{"checks": []object{{"policy": "long", "key": "k", "cost": 6}, {"policy": "short", "key": "k"}}})
+	a := f.want(t, 429, "POST", "/v1/limits/check",
+		object{"checks": []object{{"policy": "long", "key": "k", "cost": 6}, {"policy": "short", "key": "k"}}})
 	require.Nil(t, a.body["retry_after_ms"], "one of them never fits")
 }
 
 func TestTheModesOfAPolicy(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	for mode, want := range map[string][]int{"enforce": {200, 429}, "shadow": {200, 200}, "deny": {429, 429}, "allow": {200, 200}} {
-		f.want(t, 201, "PUT", "/v1/policies/"+mode, object{"mode": mode, "rules": []object{rule("r", "sliding_window", 1, 3_600_000)}})
+	for mode, want := range map[string][]int{"enforce": {200, 429}, "shadow": {200, 200}, "deny": {429, 429},
+		"allow": {200, 200}} {
+		f.want(t, 201, "PUT", "/v1/policies/"+mode,
+			object{"mode": mode, "rules": []object{rule("r", "sliding_window", 1, 3_600_000)}})
 		for i, status := range want {
 			a := f.want(t, status, "POST", "/v1/limits/"+mode+"/check", object{"key": "k"})
 			require.Equal(t, mode, a.body["mode"])
@@ -164,8 +172,9 @@ func TestTheModesOfAPolicy(t *testing.T) {
 		}
 	}
 	f.want(t, 201, "PUT", "/v1/policies/mixed", object{
-		"rules":     []object{rule("r", "gcra", 1, 3_600_000)},
-		"overrides": []object{{"key": "bot-*", "mode": "deny"}, {"key": "bot-ours", "mode": "allow"}, {"key": "gold", "rules": []object{rule("r", "gcra", 5, 3_600_000)}}},
+		"rules": []object{rule("r", "gcra", 1, 3_600_000)},
+		"overrides": []object{{"key": "bot-*", "mode": "deny"}, {"key": "bot-ours", "mode": "allow"},
+			{"key": "gold", "rules": []object{rule("r", "gcra", 5, 3_600_000)}}},
 	})
 	for key, want := range map[string]int{"bot-x": 429, "bot-ours": 200, "gold": 200, "plain": 200} {
 		f.want(t, want, "POST", "/v1/limits/mixed/check", object{"key": key})
@@ -183,8 +192,10 @@ func TestPeekRefundAndReset(t *testing.T) {
 	peek := f.want(t, 200, "GET", "/v1/limits/p"+query, nil)
 	require.Equal(t, false, peek.body["allowed"], "as it would be, and yet no error")
 	require.Equal(t, "r", peek.body["violated"])
-	require.EqualValues(t, 2, f.want(t, 200, "POST", "/v1/limits/p/refund", object{"key": key, "cost": 2}).body["remaining"])
-	require.EqualValues(t, 5, f.want(t, 200, "POST", "/v1/limits/p/refund", object{"key": key, "cost": 10_000}).body["remaining"], "never above full")
+	require.EqualValues(t, 2, f.want(t, 200, "POST", "/v1/limits/p/refund",
+		object{"key": key, "cost": 2}).body["remaining"])
+	require.EqualValues(t, 5, f.want(t, 200, "POST", "/v1/limits/p/refund",
+		object{"key": key, "cost": 10_000}).body["remaining"], "never above full")
 	f.want(t, 200, "POST", "/v1/limits/p/check", object{"key": key, "cost": 5})
 	f.want(t, 200, "DELETE", "/v1/limits/p"+query, nil)
 	require.EqualValues(t, 5, f.want(t, 200, "GET", "/v1/limits/p"+query, nil).body["remaining"])

@@ -1,4 +1,5 @@
-// The function limit answers /v1/limits, /v1/policies and /v1/health, and is API Gateway's REQUEST authorizer.
+// The function limit answers /v1/limits, /v1/policies and /v1/health, and is API Gateway's REQUEST
+// authorizer.
 package main
 
 import (
@@ -48,7 +49,8 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
 	store := dynamopolicy.New(dynamodb.NewFromConfig(aws), table)
 	log, metrics := telemetry.FromEnv(getenv, out, "limit")
 	a := &api{
-		limiter: ratelimit.New(ctx, ratelimit.NewRedis(conn)), store: store, cache: policy.NewCache(store, policy.CacheConfig{}),
+		limiter: ratelimit.New(ctx, ratelimit.NewRedis(conn)), store: store,
+		cache:  policy.NewCache(store, policy.CacheConfig{}),
 		doctor: newDoctor(conn, store), log: log, metrics: metrics,
 		authorizer: authorizerConfig{Policy: getenv("SLUICE_AUTHORIZER_POLICY"), Key: getenv("SLUICE_AUTHORIZER_KEY")},
 	}

@@ -14,8 +14,9 @@ import (
 	"github.com/sluicehq/sluice/shared/ratelimit"
 )
 
-// BenchmarkHandlerOverhead measures what HTTP costs on top of a decision: a request through the whole handler, less the same decision asked for directly,
-// one after the other on the same Redis. The metrics are the difference of the medians, and the median of the decision alone.
+// BenchmarkHandlerOverhead measures what HTTP costs on top of a decision: a request through the
+// whole handler, less the same decision asked for directly, one after the other on the same Redis.
+// The metrics are the difference of the medians, and the median of the decision alone.
 func BenchmarkHandlerOverhead(b *testing.B) {
 	f := start(b)
 	rule := policy.Rule{Name: "r", Algorithm: policy.TokenBucket, Limit: 1_000_000, WindowMS: 1000}
@@ -23,7 +24,8 @@ func BenchmarkHandlerOverhead(b *testing.B) {
 	var handled, direct []time.Duration
 	body := `{"key": "ann"}`
 	for b.Loop() {
-		r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, "/v1/limits/bench/check", strings.NewReader(body))
+		r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, "/v1/limits/bench/check",
+			strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		began := time.Now()
@@ -34,7 +36,8 @@ func BenchmarkHandlerOverhead(b *testing.B) {
 		}
 		f.log.Reset()
 		began = time.Now()
-		_, allowed, err := f.limiter.Check(b.Context(), []ratelimit.Check{{Policy: "bench", Key: "ann", Cost: 1, Mode: policy.Enforce, Rules: []policy.Rule{rule}}})
+		_, allowed, err := f.limiter.Check(b.Context(),
+			[]ratelimit.Check{{Policy: "bench", Key: "ann", Cost: 1, Mode: policy.Enforce, Rules: []policy.Rule{rule}}})
 		direct = append(direct, time.Since(began))
 		require.NoError(b, err)
 		require.True(b, allowed)

@@ -41,7 +41,8 @@ func TestAChangeHoldsAtOnceInTheInstanceThatMadeIt(t *testing.T) {
 	f.want(t, 200, "POST", "/v1/limits/p/check", object{"key": "k"})
 	f.want(t, 429, "POST", "/v1/limits/p/check", object{"key": "k"})
 	f.want(t, 200, "PUT", "/v1/policies/p", object{"rules": []object{rule("r", "sliding_window", 3, 3_600_000)}})
-	require.EqualValues(t, 1, f.want(t, 200, "POST", "/v1/limits/p/check", object{"key": "k"}).body["remaining"], "one of three was used")
+	require.EqualValues(t, 1, f.want(t, 200, "POST", "/v1/limits/p/check", object{"key": "k"}).body["remaining"],
+		"one of three was used")
 	f.want(t, 204, "DELETE", "/v1/policies/p", nil)
 	f.want(t, 404, "POST", "/v1/limits/p/check", object{"key": "k"})
 }
@@ -60,7 +61,8 @@ func TestEntityTagsGuardAgainstLostChanges(t *testing.T) {
 	refused := put(412, "If-Match", first)
 	require.Equal(t, second, refused.body["etag"], "the tag that would fit")
 	put(200, "If-Match", "*")
-	third := put(200, "If-Match", "W/"+f.want(t, 200, "GET", "/v1/policies/p", nil).header.Get("ETag")).header.Get("ETag")
+	third := put(200, "If-Match", "W/"+f.want(t, 200, "GET", "/v1/policies/p",
+		nil).header.Get("ETag")).header.Get("ETag")
 	for _, bad := range [][]string{{"If-None-Match", `"x"`}, {"If-None-Match", "*", "If-Match", third}} {
 		require.Equal(t, "invalid_request", put(400, bad...).body["code"])
 	}
@@ -82,12 +84,16 @@ func TestEveryBadFieldOfAPolicyIsNamed(t *testing.T) {
 		"no rules":                      {object{}, []string{"rules"}},
 		"rules that are null":           {object{"rules": nil}, []string{"rules"}},
 		"a field that is none":          {object{"rules": good, "ttl": 1}, []string{"ttl"}},
-		"a rule's field that is none":   {object{"rules": []object{{"name": "r", "limits": 1}}}, []string{"rules[0].limits"}},
-		"a limit in quotes":             {object{"rules": []object{{"name": "r", "limit": "10"}}}, []string{"rules[0].limit"}},
+		"a rule's field that is none": {object{"rules": []object{{"name": "r", "limits": 1}}},
+			[]string{"rules[0].limits"}},
+		"a limit in quotes": {object{"rules": []object{{"name": "r", "limit": "10"}}},
+			[]string{"rules[0].limit"}},
 		"a version is not the caller's": {object{"rules": good, "version": 3}, []string{"version"}},
 		"several at once": {
-			object{"name": "other", "mode": "x", "rules": []object{rule("r", "x", 0, 0)}, "overrides": []object{{"key": ""}}},
-			[]string{"name", "mode", "rules[0].algorithm", "rules[0].limit", "rules[0].window_ms", "overrides[0].key", "overrides[0]"},
+			object{"name": "other", "mode": "x", "rules": []object{rule("r", "x", 0, 0)},
+				"overrides": []object{{"key": ""}}},
+			[]string{"name", "mode", "rules[0].algorithm", "rules[0].limit", "rules[0].window_ms", "overrides[0].key",
+				"overrides[0]"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +135,8 @@ func TestPoliciesAreListedInPages(t *testing.T) {
 		require.Less(t, pages, 5)
 	}
 	require.Equal(t, want, got)
-	for query, field := range map[string]string{"limit=0": "limit", "limit=101": "limit", "limit=x": "limit", "cursor=%3F": "cursor", "page=2": "page"} {
+	for query, field := range map[string]string{"limit=0": "limit", "limit=101": "limit", "limit=x": "limit",
+		"cursor=%3F": "cursor", "page=2": "page"} {
 		require.Equal(t, []string{field}, f.want(t, 400, "GET", "/v1/policies?"+query, nil).badFields(t))
 	}
 }

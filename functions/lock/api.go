@@ -36,7 +36,8 @@ type api struct {
 func newAPI(b backends, log *slog.Logger, metrics *telemetry.Metrics) *httpapi.API {
 	a := &api{backends: b, log: log, metrics: metrics}
 	router := httpapi.New(log, metrics)
-	for path, kind := range map[string]lock.Kind{"/v1/locks/{name}": lock.Lock, "/v1/semaphores/{name}": lock.Semaphore} {
+	for path, kind := range map[string]lock.Kind{"/v1/locks/{name}": lock.Lock,
+		"/v1/semaphores/{name}": lock.Semaphore} {
 		router.Handle("POST "+path+"/acquire", a.acquire(kind))
 		router.Handle("POST "+path+"/renew", a.renew(kind))
 		router.Handle("POST "+path+"/release", a.release(kind))
@@ -66,7 +67,8 @@ func (a *api) choose(kind lock.Kind, consistency string) (backend, error) {
 	}
 }
 
-// join makes one answer of two refusals, so that every bad field is named. A refusal of another kind comes first.
+// join makes one answer of two refusals, so that every bad field is named. A refusal of another
+// kind comes first.
 func join(err, more error) error {
 	var invalid *fault.Error
 	switch {
@@ -131,7 +133,8 @@ func acquireRequest(kind lock.Kind, r *http.Request) (lock.Request, string, erro
 			return lock.Request{}, "", err
 		}
 		mode = b.Mode
-		body = semaphoreBody{TTL: b.TTL, Wait: b.Wait, Token: b.Token, Owner: b.Owner, Metadata: b.Metadata, Consistency: b.Consistency}
+		body = semaphoreBody{TTL: b.TTL, Wait: b.Wait, Token: b.Token, Owner: b.Owner, Metadata: b.Metadata,
+			Consistency: b.Consistency}
 	}
 	q := lock.Request{
 		Kind: kind, Name: r.PathValue("name"), Owner: body.Owner, Metadata: body.Metadata, Mode: mode,
@@ -192,7 +195,8 @@ func (a *api) renew(kind lock.Kind) httpapi.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		return httpapi.Write(w, http.StatusOK, renewed{name, lease.Fence, ttl.Milliseconds(), instant.Format(lease.ExpiresAt)})
+		return httpapi.Write(w, http.StatusOK, renewed{name, lease.Fence, ttl.Milliseconds(),
+			instant.Format(lease.ExpiresAt)})
 	}
 }
 

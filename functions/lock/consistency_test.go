@@ -19,10 +19,13 @@ func TestALockHasTheSameLifeUnderEveryConsistency(t *testing.T) {
 		in := func(body object) object { return with(body, "consistency", consistency) }
 		query := "?consistency=" + consistency
 		lease := f.want(t, 200, "POST", report+"/acquire", in(object{"ttl_ms": 60_000, "owner": "ann"}))
-		require.ElementsMatch(t, leaseMembers, lease.members(), "one holder in each store: they do not know of each other")
+		require.ElementsMatch(t, leaseMembers, lease.members(),
+			"one holder in each store: they do not know of each other")
 		require.Less(t, lease.number(t, "fence"), int64(1)<<53)
-		require.LessOrEqual(t, lease.instant(t, "expires_at").Sub(lease.instant(t, "acquired_at")).Milliseconds(), int64(60_000))
-		require.Equal(t, true, f.want(t, 200, "POST", report+"/acquire", in(object{"token": lease.body["token"], "ttl_ms": 60_000})).body["reacquired"])
+		require.LessOrEqual(t, lease.instant(t, "expires_at").Sub(lease.instant(t, "acquired_at")).Milliseconds(),
+			int64(60_000))
+		require.Equal(t, true, f.want(t, 200, "POST", report+"/acquire",
+			in(object{"token": lease.body["token"], "ttl_ms": 60_000})).body["reacquired"])
 		require.Equal(t, "ann", f.refused(t, 409, "lock_held", "POST", report+"/acquire", in(object{})).body["holder"])
 
 		state := f.want(t, 200, "GET", report+query, nil)
@@ -53,7 +56,8 @@ func TestSemaphoresAreOnRedisOnly(t *testing.T) {
 	f, _ := startAll(t, patience)
 	for _, consistency := range []string{"quorum", "strong"} {
 		for _, call := range []string{"/acquire", "/renew", "/release"} {
-			a := f.refused(t, 400, "invalid_request", "POST", pool+call, with(routes()[pool+call], "consistency", consistency))
+			a := f.refused(t, 400, "invalid_request", "POST", pool+call,
+				with(routes()[pool+call], "consistency", consistency))
 			require.Equal(t, []string{"consistency"}, a.badFields(t))
 			require.Contains(t, a.text, "semaphores know no other")
 		}
@@ -69,9 +73,11 @@ func TestAConsistencyThatIsNotDeployedSaysWhichSettingIsMissing(t *testing.T) {
 	f := start(t)
 	for consistency, setting := range map[string]string{"quorum": "SLUICE_LOCK_NODES", "strong": "SLUICE_LOCK_TABLE"} {
 		for _, method := range []string{"GET", "DELETE"} {
-			require.Contains(t, f.refused(t, 400, "invalid_request", method, report+"?consistency="+consistency, nil).text, setting)
+			require.Contains(t, f.refused(t, 400, "invalid_request", method, report+"?consistency="+consistency,
+				nil).text, setting)
 		}
-		require.Contains(t, f.refused(t, 400, "invalid_request", "POST", report+"/acquire", object{"consistency": consistency}).text, setting)
+		require.Contains(t, f.refused(t, 400, "invalid_request", "POST", report+"/acquire",
+			object{"consistency": consistency}).text, setting)
 	}
 }
 
@@ -79,7 +85,8 @@ func TestTheEnvironmentSaysWhichStoresThereAre(t *testing.T) {
 	t.Parallel()
 	r := redistest.Single(t)
 	redis := map[string]string{"SLUICE_REDIS_URL": r.URL}
-	cloud := map[string]string{"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}
+	cloud := map[string]string{"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret",
+		"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}
 	nodes := func(list string) map[string]string { return map[string]string{"SLUICE_LOCK_NODES": list} }
 	table := map[string]string{"SLUICE_LOCK_TABLE": "locks"}
 	for name, tc := range map[string]struct {
@@ -87,13 +94,17 @@ func TestTheEnvironmentSaysWhichStoresThereAre(t *testing.T) {
 		quorum, strong bool
 		problem        string
 	}{
-		"redis alone":                {[]map[string]string{redis}, false, false, ""},
-		"a quorum":                   {[]map[string]string{redis, nodes(r.URL + "," + r.URL + "," + r.URL)}, true, false, ""},
-		"a table":                    {[]map[string]string{redis, table, cloud}, false, true, ""},
-		"all":                        {[]map[string]string{redis, table, cloud, nodes(r.URL + "," + r.URL + "," + r.URL)}, true, true, ""},
-		"nothing":                    {nil, false, false, "SLUICE_REDIS_URL is not set"},
-		"two nodes":                  {[]map[string]string{redis, nodes(r.URL + "," + r.URL)}, false, false, "at least 3 nodes"},
-		"a node that is no URL":      {[]map[string]string{redis, nodes(r.URL + ",%," + r.URL)}, false, false, "lock node 2"},
+		"redis alone": {[]map[string]string{redis}, false, false, ""},
+		"a quorum": {[]map[string]string{redis, nodes(r.URL + "," + r.URL + "," + r.URL)}, true,
+			false, ""},
+		"a table": {[]map[string]string{redis, table, cloud}, false, true, ""},
+		"all": {[]map[string]string{redis, table, cloud,
+			nodes(r.URL + "," + r.URL + "," + r.URL)}, true, true, ""},
+		"nothing": {nil, false, false, "SLUICE_REDIS_URL is not set"},
+		"two nodes": {[]map[string]string{redis, nodes(r.URL + "," + r.URL)}, false, false,
+			"at least 3 nodes"},
+		"a node that is no URL": {[]map[string]string{redis, nodes(r.URL + ",%," + r.URL)}, false, false,
+			"lock node 2"},
 		"a table without an account": {[]map[string]string{redis, table}, false, false, "AWS_REGION"},
 		"a redis that is no URL":     {[]map[string]string{{"SLUICE_REDIS_URL": "%"}}, false, false, "redis"},
 	} {
@@ -116,7 +127,9 @@ func TestTheEnvironmentSaysWhichStoresThereAre(t *testing.T) {
 			f.log, f.metrics = &bytes.Buffer{}, &bytes.Buffer{}
 			f.route()
 			path := "/v1/locks/" + redistest.Name("lock")
-			require.Eventually(t, func() bool { return f.send(t, "POST", path+"/acquire", object{"token": goodKey}).status == 200 }, patience, 10*time.Millisecond)
+			require.Eventually(t, func() bool {
+				return f.send(t, "POST", path+"/acquire", object{"token": goodKey}).status == 200
+			}, patience, 10*time.Millisecond)
 		})
 	}
 }

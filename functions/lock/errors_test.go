@@ -54,32 +54,34 @@ func TestEachBadFieldIsNamedOnEveryRouteThatTakesIt(t *testing.T) {
 		value  any
 		routes []string
 	}{
-		"a ttl of 99 ms":                     {"ttl_ms", 99, timed},
-		"a ttl of zero":                      {"ttl_ms", 0, timed},
-		"a negative ttl":                     {"ttl_ms", -10_000, timed},
-		"a ttl over an hour":                 {"ttl_ms", 3_600_001, timed},
-		"a ttl that would wrap round":        {"ttl_ms", int64(1<<63 - 1), timed},
-		"a ttl that would wrap into range":   {"ttl_ms", int64(18_446_744_073_720), timed}, // × 1 000 000 is 10.4 s modulo 2⁶⁴
-		"a ttl with a fraction":              {"ttl_ms", 1000.5, timed},
-		"a ttl in quotes":                    {"ttl_ms", "1000", timed},
-		"a negative wait":                    {"wait_ms", -1, acquires},
-		"a wait over 20 s":                   {"wait_ms", 20_001, acquires},
-		"a wait that would wrap round":       {"wait_ms", int64(-1 << 63), acquires},
-		"an empty token":                     {"token", "", tokens},
-		"a token of 15 characters":           {"token", strings.Repeat("t", 15), tokens},
-		"a token of 129 characters":          {"token", strings.Repeat("t", 129), tokens},
-		"a token with a space":               {"token", "sixteen letters and", tokens},
-		"a token with a line break":          {"token", "sixteen\nletters\nand", tokens},
-		"a token that is not ASCII":          {"token", strings.Repeat("ä", 16), tokens},
-		"a token that is a number":           {"token", 1_234_567_890_123_456, tokens},
-		"an owner of 257 bytes":              {"owner", strings.Repeat("o", 257), acquires},
-		"an owner with a line break":         {"owner", "ann\nbob", acquires},
-		"an owner with a NUL":                {"owner", "ann\x00", acquires},
-		"a mode that is none":                {"mode", "Exclusive", acquires[:1]},
-		"a mode for a semaphore":             {"mode", "shared", acquires[1:]},
-		"metadata that is an array":          {"metadata", []int{1}, acquires},
-		"metadata that is text":              {"metadata", "{}", acquires},
-		"metadata of 1025 bytes":             {"metadata", object{"k": strings.Repeat("m", 1025-len(`{"k":""}`))}, acquires},
+		"a ttl of 99 ms":              {"ttl_ms", 99, timed},
+		"a ttl of zero":               {"ttl_ms", 0, timed},
+		"a negative ttl":              {"ttl_ms", -10_000, timed},
+		"a ttl over an hour":          {"ttl_ms", 3_600_001, timed},
+		"a ttl that would wrap round": {"ttl_ms", int64(1<<63 - 1), timed},
+		// × 1 000 000 is 10.4 s modulo 2⁶⁴
+		"a ttl that would wrap into range": {"ttl_ms", int64(18_446_744_073_720), timed},
+		"a ttl with a fraction":            {"ttl_ms", 1000.5, timed},
+		"a ttl in quotes":                  {"ttl_ms", "1000", timed},
+		"a negative wait":                  {"wait_ms", -1, acquires},
+		"a wait over 20 s":                 {"wait_ms", 20_001, acquires},
+		"a wait that would wrap round":     {"wait_ms", int64(-1 << 63), acquires},
+		"an empty token":                   {"token", "", tokens},
+		"a token of 15 characters":         {"token", strings.Repeat("t", 15), tokens},
+		"a token of 129 characters":        {"token", strings.Repeat("t", 129), tokens},
+		"a token with a space":             {"token", "sixteen letters and", tokens},
+		"a token with a line break":        {"token", "sixteen\nletters\nand", tokens},
+		"a token that is not ASCII":        {"token", strings.Repeat("ä", 16), tokens},
+		"a token that is a number":         {"token", 1_234_567_890_123_456, tokens},
+		"an owner of 257 bytes":            {"owner", strings.Repeat("o", 257), acquires},
+		"an owner with a line break":       {"owner", "ann\nbob", acquires},
+		"an owner with a NUL":              {"owner", "ann\x00", acquires},
+		"a mode that is none":              {"mode", "Exclusive", acquires[:1]},
+		"a mode for a semaphore":           {"mode", "shared", acquires[1:]},
+		"metadata that is an array":        {"metadata", []int{1}, acquires},
+		"metadata that is text":            {"metadata", "{}", acquires},
+		"metadata of 1025 bytes": {"metadata", object{"k": strings.Repeat("m", 1025-len(`{"k":""}`))},
+			acquires},
 		"a capacity for a lock":              {"capacity", 1, acquires[:1]},
 		"a capacity of zero":                 {"capacity", 0, acquires[1:]},
 		"a negative capacity":                {"capacity", -1, acquires[1:]},
@@ -136,20 +138,27 @@ func TestAllBadFieldsAreNamedAtOnce(t *testing.T) {
 		"of an acquire": {"POST", "/v1/locks/-/acquire", object{
 			"ttl_ms": 1, "wait_ms": -1, "token": "x", "owner": "\n", "mode": "x", "metadata": 1, "consistency": "x",
 		}, []string{"name", "ttl_ms", "wait_ms", "token", "owner", "metadata", "mode", "consistency"}},
-		"of a semaphore's": {"POST", "/v1/semaphores/-/acquire", object{"ttl_ms": 0, "token": "", "consistency": "strong"},
+		"of a semaphore's": {"POST", "/v1/semaphores/-/acquire",
+			object{"ttl_ms": 0, "token": "", "consistency": "strong"},
 			[]string{"ttl_ms", "token", "name", "capacity", "consistency"}},
-		"of a renewal":              {"POST", "/v1/locks/-/renew", object{"ttl_ms": 0, "consistency": "x"}, []string{"ttl_ms", "name", "token", "consistency"}},
-		"of a release":              {"POST", "/v1/locks/-/release", object{"consistency": "quorum"}, []string{"name", "token", "consistency"}},
-		"of an inspection":          {"GET", "/v1/locks/-?consistency=x&ttl=1", nil, []string{"name", "ttl", "consistency"}},
-		"of a forced release":       {"DELETE", "/v1/semaphores/-?consistency=quorum", nil, []string{"name", "consistency"}},
+		"of a renewal": {"POST", "/v1/locks/-/renew", object{"ttl_ms": 0, "consistency": "x"},
+			[]string{"ttl_ms", "name", "token", "consistency"}},
+		"of a release": {"POST", "/v1/locks/-/release", object{"consistency": "quorum"},
+			[]string{"name", "token", "consistency"}},
+		"of an inspection": {"GET", "/v1/locks/-?consistency=x&ttl=1", nil,
+			[]string{"name", "ttl", "consistency"}},
+		"of a forced release": {"DELETE", "/v1/semaphores/-?consistency=quorum", nil,
+			[]string{"name", "consistency"}},
 		"a release without a token": {"POST", report + "/release", nil, []string{"token"}},
 		"a renewal without a token": {"POST", pool + "/renew", object{}, []string{"token"}},
-		"a parameter twice":         {"GET", report + "?consistency=redis&consistency=redis", nil, []string{"consistency"}},
-		"a broken query":            {"DELETE", report + "?consistency=%zz", nil, []string{"query"}},
-		"no capacity":               {"POST", pool + "/acquire", object{}, []string{"capacity"}},
+		"a parameter twice": {"GET", report + "?consistency=redis&consistency=redis", nil,
+			[]string{"consistency"}},
+		"a broken query": {"DELETE", report + "?consistency=%zz", nil, []string{"query"}},
+		"no capacity":    {"POST", pool + "/acquire", object{}, []string{"capacity"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, tc.fields, f.refused(t, 400, "invalid_request", tc.method, tc.target, tc.body).badFields(t))
+			require.Equal(t, tc.fields, f.refused(t, 400, "invalid_request", tc.method, tc.target,
+				tc.body).badFields(t))
 		})
 	}
 	f.requireUntouched(t)
@@ -160,14 +169,16 @@ func TestNames(t *testing.T) {
 	f := start(t)
 	for name, good := range map[string]bool{
 		"a": true, "order:42.x_y-z": true, strings.Repeat("n", 128): true,
-		strings.Repeat("n", 129): false, "_a": false, "a%20b": false, "a%7Bb%7D": false, "a%2Fb": false, "%C3%A4": false, "a%00": false,
+		strings.Repeat("n", 129): false, "_a": false, "a%20b": false, "a%7Bb%7D": false, "a%2Fb": false,
+		"%C3%A4": false, "a%00": false,
 	} {
 		for _, base := range []string{"/v1/locks/", "/v1/semaphores/"} {
 			if good {
 				require.Equal(t, name, f.want(t, 200, "GET", base+name, nil).body["name"])
 				continue
 			}
-			for _, call := range []struct{ method, path string }{{"GET", ""}, {"DELETE", ""}, {"POST", "/acquire"}, {"POST", "/renew"}, {"POST", "/release"}} {
+			for _, call := range []struct{ method, path string }{{"GET", ""}, {"DELETE", ""}, {"POST", "/acquire"},
+				{"POST", "/renew"}, {"POST", "/release"}} {
 				a := f.refused(t, 400, "invalid_request", call.method, base+name+call.path, nil)
 				require.Contains(t, a.badFields(t), "name", "%s %s", call.method, base+name+call.path)
 			}
@@ -193,7 +204,8 @@ func TestTheBordersOfEveryRangeAreTaken(t *testing.T) {
 		lease := f.want(t, 200, "POST", report+"/acquire", body)
 		if ttl, ok := body["ttl_ms"].(int); ok {
 			require.EqualValues(t, ttl, lease.number(t, "ttl_ms"), name)
-			require.EqualValues(t, ttl, lease.instant(t, "expires_at").Sub(lease.instant(t, "acquired_at")).Milliseconds(), name)
+			require.EqualValues(t, ttl, lease.instant(t,
+				"expires_at").Sub(lease.instant(t, "acquired_at")).Milliseconds(), name)
 		}
 		f.want(t, 200, "DELETE", report, nil)
 		for _, capacity := range []int{1, 10_000} {
@@ -213,7 +225,8 @@ func TestTheBordersOfEveryRangeAreTaken(t *testing.T) {
 func TestPathsAndMethodsOfNobody(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	for _, target := range []string{"/", "/v1/locks", "/v1/locks/", "/v1/semaphores", report + "/", report + "/steal", "/v1//locks/report", "/v2/locks/report", "/v1/Locks/report"} {
+	for _, target := range []string{"/", "/v1/locks", "/v1/locks/", "/v1/semaphores", report + "/", report + "/steal",
+		"/v1//locks/report", "/v2/locks/report", "/v1/Locks/report"} {
 		f.refused(t, 404, "not_found", "GET", target, nil)
 	}
 	for _, base := range []string{report, pool} {
@@ -232,7 +245,8 @@ func TestABodyOfAnotherTypeOrOverOneMebibyteIsRefused(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	for route, body := range routes() {
-		for _, contentType := range []string{"text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", "*/*", ""} {
+		for _, contentType := range []string{"text/plain", "application/x-www-form-urlencoded",
+			"application/json; charset=latin1", "*/*", ""} {
 			r := request(t.Context(), t, "POST", route, with(body, "consistency", "x"))
 			r.Header.Set("Content-Type", contentType)
 			a := f.serve(t, r)
@@ -240,9 +254,11 @@ func TestABodyOfAnotherTypeOrOverOneMebibyteIsRefused(t *testing.T) {
 			require.Equal(t, "unsupported_media_type", a.body["code"])
 		}
 		for _, size := range []int{1<<20 + 1, 8 << 20} {
-			f.refused(t, 413, "payload_too_large", "POST", route, `{"token":"`+strings.Repeat("t", size-len(`{"token":""}`))+`"}`)
+			f.refused(t, 413, "payload_too_large", "POST", route,
+				`{"token":"`+strings.Repeat("t", size-len(`{"token":""}`))+`"}`)
 		}
-		a := f.refused(t, 400, "invalid_request", "POST", route, `{"token":"`+strings.Repeat("t", 1<<20-len(`{"token":""}`))+`"}`)
+		a := f.refused(t, 400, "invalid_request", "POST", route,
+			`{"token":"`+strings.Repeat("t", 1<<20-len(`{"token":""}`))+`"}`)
 		require.Contains(t, a.badFields(t), "token", "one mebibyte is read")
 	}
 	f.requireUntouched(t)

@@ -18,14 +18,17 @@ import (
 	"github.com/sluicehq/sluice/shared/lock"
 )
 
-// Whatever a caller sends, nothing panics, nothing is a 5xx, every answer is JSON, and what was granted can be inspected and released.
+// Whatever a caller sends, nothing panics, nothing is a 5xx, every answer is JSON, and what was
+// granted can be inspected and released.
 func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 	fix := start(f)
 	fix.want(f, 200, "POST", report+"/acquire", object{"token": goodKey, "ttl_ms": 3_600_000})
 	fix.want(f, 200, "POST", pool+"/acquire", object{"token": goodKey, "ttl_ms": 3_600_000, "capacity": 2})
 	for _, seed := range [][3]string{
-		{"POST", "/v1/locks/a/acquire", `{"ttl_ms":100,"wait_ms":5,"owner":"ann","mode":"shared","metadata":{"a":[1,{"b":null}]}}`},
-		{"POST", "/v1/locks/a/acquire", `{"token":"0123456789abcdef","metadata":{"\u0000":"\ud83d\ude00"},"consistency":"redis"}`},
+		{"POST", "/v1/locks/a/acquire",
+			`{"ttl_ms":100,"wait_ms":5,"owner":"ann","mode":"shared","metadata":{"a":[1,{"b":null}]}}`},
+		{"POST", "/v1/locks/a/acquire",
+			`{"token":"0123456789abcdef","metadata":{"\u0000":"\ud83d\ude00"},"consistency":"redis"}`},
 		{"POST", "/v1/locks/a/acquire", `{"ttl_ms":9223372036854775807,"wait_ms":-9223372036854775808}`},
 		{"POST", "/v1/locks/a/acquire", `{"ttl_ms":1e99,"owner":"\ud800"}`},
 		{"POST", "/v1/locks/report/acquire", `{"token":"a-token-of-16-ch","mode":"shared"}`},
@@ -44,7 +47,8 @@ func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 	}
 	handle := httpapi.Lambda(fix.http)
 	f.Fuzz(func(t *testing.T, method, target, body string) {
-		e := events.APIGatewayV2HTTPRequest{Version: "2.0", Body: body, Headers: map[string]string{"content-type": "application/json"}}
+		e := events.APIGatewayV2HTTPRequest{Version: "2.0", Body: body,
+			Headers: map[string]string{"content-type": "application/json"}}
 		e.RawPath, e.RawQueryString, _ = strings.Cut(target, "?")
 		e.RequestContext.HTTP.Method = method
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // a wait may be 20 s
@@ -80,17 +84,22 @@ func (f *fixture) requireReleasable(t *testing.T, base, answer string) {
 		t.Fatalf("%s: %s", answer, a.text)
 	}
 	a := f.send(t, "POST", base+"/release", object{"token": lease.Token})
-	if a.status != http.StatusOK && (lease.TTL > 5000 || a.body["code"] != "lock_not_held") { // a short lease may have ended
+	// a short lease may have ended
+	if a.status != http.StatusOK && (lease.TTL > 5000 || a.body["code"] != "lock_not_held") {
 		t.Fatalf("%s cannot be released: %s", answer, a.text)
 	}
 }
 
-// Whatever a body holds, what is asked of a store is within the contract's ranges, and what is refused is the caller's fault.
+// Whatever a body holds, what is asked of a store is within the contract's ranges, and what is
+// refused is the caller's fault.
 func FuzzAnAcquireIsRefusedOrWithinTheRanges(f *testing.F) {
 	for _, body := range []string{
-		``, ` `, `{}`, `null`, `[]`, `{"ttl_ms":100,"wait_ms":20000,"token":"0123456789abcdef","owner":"ann","metadata":{"a":1},"consistency":"strong"}`,
-		`{"ttl_ms":0}`, `{"ttl_ms":-0}`, `{"ttl_ms":1e3}`, `{"ttl_ms":18446744073720}`, `{"capacity":1}`, `{"mode":"shared","metadata":null}`,
-		`{"metadata":{"a":{"a":1,"a":2}}}`, `{"metadata":{ "a" : "\u2028<>&" }}`, `{"owner":"\u007f"}`, `{"token":null}`, `{"Token":"x"}`, "{\"owner\":\"\xff\"}",
+		``, ` `, `{}`, `null`, `[]`,
+		`{"ttl_ms":100,"wait_ms":20000,"token":"0123456789abcdef","owner":"ann","metadata":{"a":1},"consistency":"strong"}`,
+		`{"ttl_ms":0}`, `{"ttl_ms":-0}`, `{"ttl_ms":1e3}`, `{"ttl_ms":18446744073720}`, `{"capacity":1}`,
+		`{"mode":"shared","metadata":null}`,
+		`{"metadata":{"a":{"a":1,"a":2}}}`, `{"metadata":{ "a" : "\u2028<>&" }}`, `{"owner":"\u007f"}`,
+		`{"token":null}`, `{"Token":"x"}`, "{\"owner\":\"\xff\"}",
 	} {
 		f.Add(body, "report", true)
 		f.Add(body, "", false)
@@ -106,7 +115,8 @@ func FuzzAnAcquireIsRefusedOrWithinTheRanges(f *testing.F) {
 		q, _, err := acquireRequest(kind, r)
 		if err != nil {
 			var refusal *fault.Error
-			if !errors.As(err, &refusal) || refusal.Code != fault.InvalidRequest && refusal.Code != fault.PayloadTooLarge {
+			if !errors.As(err, &refusal) || refusal.Code != fault.InvalidRequest &&
+				refusal.Code != fault.PayloadTooLarge {
 				t.Fatalf("%q: %v", body, err)
 			}
 			if refusal.Code == fault.InvalidRequest && len(refusal.Fields) == 0 {
@@ -115,14 +125,18 @@ func FuzzAnAcquireIsRefusedOrWithinTheRanges(f *testing.F) {
 			return
 		}
 		within := q.TTL >= 100*time.Millisecond && q.TTL <= time.Hour && q.Wait >= 0 && q.Wait <= 20*time.Second &&
-			len(q.Token) >= 16 && len(q.Token) <= 128 && len(q.Owner) <= 256 && utf8.ValidString(q.Owner) && len(q.Metadata) <= 1024 && fault.ValidName(q.Name)
-		if !within || strings.ContainsAny(q.Token, " \n\x00") || strings.ContainsAny(q.Owner, "\n\x00") { // the store's record is lines
+			len(q.Token) >= 16 && len(q.Token) <= 128 && len(q.Owner) <= 256 && utf8.ValidString(q.Owner) &&
+			len(q.Metadata) <= 1024 && fault.ValidName(q.Name)
+		// the store's record is lines
+		if !within || strings.ContainsAny(q.Token, " \n\x00") || strings.ContainsAny(q.Owner, "\n\x00") {
 			t.Fatalf("%q: %+v", body, q)
 		}
-		if q.Metadata != nil && (!json.Valid(q.Metadata) || q.Metadata[0] != '{' || strings.Contains(string(q.Metadata), "\n")) {
+		if q.Metadata != nil && (!json.Valid(q.Metadata) || q.Metadata[0] != '{' ||
+			strings.Contains(string(q.Metadata), "\n")) {
 			t.Fatalf("%q: metadata %q", body, q.Metadata)
 		}
-		if semaphore && (q.Capacity < 1 || q.Capacity > 10_000 || q.Mode != lock.Shared) || !semaphore && q.Mode != lock.Exclusive && q.Mode != lock.Shared {
+		if semaphore && (q.Capacity < 1 || q.Capacity > 10_000 || q.Mode != lock.Shared) || !semaphore &&
+			q.Mode != lock.Exclusive && q.Mode != lock.Shared {
 			t.Fatalf("%q: %+v", body, q)
 		}
 	})

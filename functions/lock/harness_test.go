@@ -25,7 +25,8 @@ import (
 
 type object = map[string]any
 
-// patience is a time for a store that a loaded machine keeps to. Tests of a store that is away have main's.
+// patience is a time for a store that a loaded machine keeps to. Tests of a store that is away have
+// main's.
 const patience = 10 * time.Second
 
 // fixture is the function on stores of the test's own.
@@ -60,7 +61,8 @@ func (f *fixture) route() {
 	f.http = newAPI(f.backends, slog.New(slog.NewTextHandler(f.log, nil)), telemetry.NewMetrics(f.metrics, "lock"))
 }
 
-// startAll has every kind of store. It returns the nodes of the quorum, whose calls may take so long.
+// startAll has every kind of store. It returns the nodes of the quorum, whose calls may take so
+// long.
 func startAll(t testing.TB, timeout time.Duration) (*fixture, []*redistest.Redis) {
 	t.Helper()
 	f := wire(t, redistest.Single(t), timeout)
@@ -74,7 +76,8 @@ func startAll(t testing.TB, timeout time.Duration) (*fixture, []*redistest.Redis
 	require.NoError(t, err)
 	cloud := awstest.Start(t)
 	f.backends.quorum = quorum
-	f.backends.strong = dynamolock.New(cloud.DynamoDB, cloud.CreateTable(t, dynamolock.TableInput(redistest.Name("locks"))))
+	f.backends.strong = dynamolock.New(cloud.DynamoDB,
+		cloud.CreateTable(t, dynamolock.TableInput(redistest.Name("locks"))))
 	f.route()
 	return f, nodes
 }
@@ -90,7 +93,8 @@ func (f *fixture) loseDynamoDB(t testing.TB) {
 
 func connect(t testing.TB, r *redistest.Redis, timeout time.Duration) *redisconn.Conn {
 	t.Helper()
-	conn, err := redisconn.Open(redisconn.Config{URLs: redisconn.SplitList(r.URL), Cluster: r.Cluster, CallTimeout: timeout})
+	conn, err := redisconn.Open(redisconn.Config{URLs: redisconn.SplitList(r.URL), Cluster: r.Cluster,
+		CallTimeout: timeout})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
@@ -168,7 +172,8 @@ func (f *fixture) refused(t testing.TB, status int, code, method, target string,
 }
 
 // later sends beside the test, and gives the answer when it comes.
-func (f *fixture) later(ctx context.Context, t testing.TB, method, target string, body any) <-chan *httptest.ResponseRecorder {
+func (f *fixture) later(ctx context.Context, t testing.TB, method, target string,
+	body any) <-chan *httptest.ResponseRecorder {
 	t.Helper()
 	r := request(ctx, t, method, target, body)
 	answered := make(chan *httptest.ResponseRecorder, 1)

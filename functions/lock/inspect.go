@@ -103,7 +103,8 @@ func stateOf(s lock.State) stateBody {
 	}
 	for _, h := range s.Holders {
 		b.Holders = append(b.Holders, holderBody{
-			Owner: h.Owner, Fence: h.Fence, AcquiredAt: instant.Format(h.AcquiredAt), ExpiresAt: instant.Format(h.ExpiresAt), Metadata: h.Metadata,
+			Owner: h.Owner, Fence: h.Fence, AcquiredAt: instant.Format(h.AcquiredAt),
+			ExpiresAt: instant.Format(h.ExpiresAt), Metadata: h.Metadata,
 		})
 	}
 	return b

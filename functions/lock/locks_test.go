@@ -37,9 +37,11 @@ func TestALockIsAcquiredRenewedInspectedReleasedAndForced(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
 		f := wire(t, r, patience)
 		free := f.want(t, 200, "GET", report, nil)
-		require.Equal(t, object{"name": "report", "held": false, "mode": nil, "holders": []any{}, "waiters": 0.0}, free.body)
+		require.Equal(t, object{"name": "report", "held": false, "mode": nil, "holders": []any{}, "waiters": 0.0},
+			free.body)
 
-		lease := f.want(t, 200, "POST", report+"/acquire", object{"ttl_ms": 30_000, "owner": "ann", "metadata": object{"pod": "a", "n": 1}})
+		lease := f.want(t, 200, "POST", report+"/acquire",
+			object{"ttl_ms": 30_000, "owner": "ann", "metadata": object{"pod": "a", "n": 1}})
 		require.ElementsMatch(t, leaseMembers, lease.members())
 		require.Equal(t, "report", lease.body["name"])
 		require.Len(t, lease.string(t, "token"), 26, "128 random bits in base 32")
@@ -55,8 +57,9 @@ func TestALockIsAcquiredRenewedInspectedReleasedAndForced(t *testing.T) {
 		require.Equal(t, true, state.body["held"])
 		require.Equal(t, "exclusive", state.body["mode"])
 		require.Equal(t, []object{{
-			"owner": "ann", "fence": float64(fence), "acquired_at": lease.body["acquired_at"], "expires_at": lease.body["expires_at"],
-			"metadata": object{"pod": "a", "n": 1.0},
+			"owner": "ann", "fence": float64(fence), "acquired_at": lease.body["acquired_at"],
+			"expires_at": lease.body["expires_at"],
+			"metadata":   object{"pod": "a", "n": 1.0},
 		}}, state.holders(t))
 		require.NotContains(t, state.text, lease.string(t, "token"), "never a token")
 
@@ -78,7 +81,8 @@ func TestALockIsAcquiredRenewedInspectedReleasedAndForced(t *testing.T) {
 		require.Equal(t, object{"released": 0.0}, f.want(t, 200, "DELETE", report, nil).body)
 		require.Equal(t, false, f.want(t, 200, "GET", report, nil).body["held"])
 		last := f.want(t, 200, "POST", report+"/acquire", nil)
-		require.Greater(t, last.number(t, "fence"), next.number(t, "fence"), "what the old holder still writes can be refused")
+		require.Greater(t, last.number(t, "fence"), next.number(t, "fence"),
+			"what the old holder still writes can be refused")
 	})
 }
 
@@ -134,7 +138,8 @@ func TestALockAndASemaphoreOfOneNameNeverMeet(t *testing.T) {
 func TestAnAcquireThatIsAskedAgainKeepsItsFenceAndItsLabelsAndBeginsItsLeaseAnew(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	first := f.want(t, 200, "POST", report+"/acquire", object{"token": goodKey, "owner": "ann", "metadata": object{"a": 1}, "ttl_ms": 1000_000})
+	first := f.want(t, 200, "POST", report+"/acquire",
+		object{"token": goodKey, "owner": "ann", "metadata": object{"a": 1}, "ttl_ms": 1000_000})
 	again := f.want(t, 200, "POST", report+"/acquire", object{"token": goodKey, "owner": "bob", "ttl_ms": 2000_000})
 	require.Equal(t, true, again.body["reacquired"])
 	require.Equal(t, goodKey, again.body["token"])
@@ -151,18 +156,20 @@ func TestWhoMeetsAHolderIsToldWhoAndForHowLong(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	lease := f.want(t, 200, "POST", report+"/acquire", object{"owner": "ann", "ttl_ms": 60_000})
-	shared := f.want(t, 200, "POST", "/v1/locks/read/acquire", object{"owner": "ann", "ttl_ms": 60_000, "mode": "shared"})
+	shared := f.want(t, 200, "POST", "/v1/locks/read/acquire",
+		object{"owner": "ann", "ttl_ms": 60_000, "mode": "shared"})
 	permit := f.want(t, 200, "POST", pool+"/acquire", object{"owner": "ann", "ttl_ms": 60_000, "capacity": 1})
 	for name, tc := range map[string]struct {
 		target string
 		body   object
 		token  reply
 	}{
-		"of an exclusive lock":                  {report, object{}, lease},
-		"of an exclusive lock, by a reader":     {report, object{"mode": "shared"}, lease},
-		"of a shared lock, by a writer":         {"/v1/locks/read", object{}, shared},
-		"of a semaphore that is full":           {pool, object{"capacity": 1}, permit},
-		"of a lock that it has in another mode": {report, object{"mode": "shared", "token": lease.body["token"]}, lease},
+		"of an exclusive lock":              {report, object{}, lease},
+		"of an exclusive lock, by a reader": {report, object{"mode": "shared"}, lease},
+		"of a shared lock, by a writer":     {"/v1/locks/read", object{}, shared},
+		"of a semaphore that is full":       {pool, object{"capacity": 1}, permit},
+		"of a lock that it has in another mode": {report, object{"mode": "shared", "token": lease.body["token"]},
+			lease},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := f.refused(t, 409, "lock_held", "POST", tc.target+"/acquire", tc.body)
@@ -185,16 +192,19 @@ func TestATokenThatHoldsNothingIsToldWhy(t *testing.T) {
 	forced := f.want(t, 200, "POST", "/v1/locks/forced/acquire", nil)
 	f.want(t, 200, "DELETE", "/v1/locks/forced", nil)
 	ended := f.want(t, 200, "POST", "/v1/locks/ended/acquire", object{"ttl_ms": 100})
-	require.Eventually(t, func() bool { return f.send(t, "GET", "/v1/locks/ended", nil).body["held"] == false }, patience, time.Millisecond)
+	require.Eventually(t, func() bool {
+		return f.send(t, "GET", "/v1/locks/ended", nil).body["held"] == false
+	}, patience, time.Millisecond)
 	permit := f.want(t, 200, "POST", pool+"/acquire", object{"capacity": 1})
 	for name, tc := range map[string]struct {
 		target, token, reason string
 		forced                any
 	}{
-		"a lock that nobody holds":             {report, goodKey, "expired", nil},
-		"a lease that has ended":               {"/v1/locks/ended", ended.string(t, "token"), "expired", nil},
-		"a lock that somebody else holds":      {"/v1/locks/taken", goodKey, "held_by_other", nil},
-		"a beginning of the holder's token":    {"/v1/locks/taken", other.string(t, "token")[:20], "held_by_other", nil},
+		"a lock that nobody holds":        {report, goodKey, "expired", nil},
+		"a lease that has ended":          {"/v1/locks/ended", ended.string(t, "token"), "expired", nil},
+		"a lock that somebody else holds": {"/v1/locks/taken", goodKey, "held_by_other", nil},
+		"a beginning of the holder's token": {"/v1/locks/taken", other.string(t, "token")[:20], "held_by_other",
+			nil},
 		"a lock that was taken by force":       {"/v1/locks/forced", forced.string(t, "token"), "expired", true},
 		"a semaphore of which it has nothing":  {pool, goodKey, "expired", nil},
 		"a semaphore that nobody ever was in":  {"/v1/semaphores/new", goodKey, "expired", nil},
@@ -228,7 +238,8 @@ func TestTheOwnerIsTheSignerUnlessItIsNamedAndAForcedReleaseIsLoggedWithIts(t *t
 	f := start(t)
 	const arn = "arn:aws:iam::123456789012:user/ann"
 	invoke := func(method, path, body string) events.APIGatewayV2HTTPResponse {
-		e := events.APIGatewayV2HTTPRequest{Version: "2.0", RawPath: path, Body: body, Headers: map[string]string{"content-type": "application/json"}}
+		e := events.APIGatewayV2HTTPRequest{Version: "2.0", RawPath: path, Body: body,
+			Headers: map[string]string{"content-type": "application/json"}}
 		e.RequestContext.HTTP.Method, e.RequestContext.RequestID = method, "request-7"
 		e.RequestContext.Authorizer = &events.APIGatewayV2HTTPRequestContextAuthorizerDescription{IAM: &events.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{UserARN: arn}}
 		response, err := httpapi.Lambda(f.http)(t.Context(), e)
@@ -244,7 +255,8 @@ func TestTheOwnerIsTheSignerUnlessItIsNamedAndAForcedReleaseIsLoggedWithIts(t *t
 	f.log.Reset()
 	invoke("DELETE", report, "")
 	line, _, _ := strings.Cut(f.log.String(), "\n")
-	for _, part := range []string{"level=WARN", "lock released by force", "request_id=request-7", "caller=" + arn, "kind=lock", "name=report", "holders=1"} {
+	for _, part := range []string{"level=WARN", "lock released by force", "request_id=request-7", "caller=" + arn,
+		"kind=lock", "name=report", "holders=1"} {
 		require.Contains(t, line, part)
 	}
 	f.log.Reset()

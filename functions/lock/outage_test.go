@@ -25,8 +25,9 @@ type call struct {
 	reads          bool
 }
 
-// calls are one of every route, under a consistency, by a token that holds what it names: what holds nothing is refused without a write, also by a store
-// that takes no writes. Those that read come first, before the circuit breaker has opened.
+// calls are one of every route, under a consistency, by a token that holds what it names: what
+// holds nothing is refused without a write, also by a store that takes no writes. Those that read
+// come first, before the circuit breaker has opened.
 func calls(consistency string) []call {
 	var reads, writes []call
 	for _, target := range []string{report, pool} {
@@ -36,14 +37,17 @@ func calls(consistency string) []call {
 		reads = append(reads, call{"GET", target + "?consistency=" + consistency, nil, true})
 		writes = append(writes, call{"DELETE", target + "?consistency=" + consistency, nil, false})
 		for _, c := range []string{"/acquire", "/renew", "/release"} {
-			writes = append(writes, call{"POST", target + c, with(with(routes()[target+c], "token", goodKey), "consistency", consistency), false})
+			writes = append(writes, call{"POST", target + c,
+				with(with(routes()[target+c], "token", goodKey), "consistency", consistency), false})
 		}
 	}
-	writes = append(writes, call{"POST", "/v1/locks/other/acquire", object{"wait_ms": 20_000, "consistency": consistency}, false})
+	writes = append(writes, call{"POST", "/v1/locks/other/acquire",
+		object{"wait_ms": 20_000, "consistency": consistency}, false})
 	return append(reads, writes...)
 }
 
-// requireUnavailable demands a 503 that says when to ask again, and nothing that is not the caller's.
+// requireUnavailable demands a 503 that says when to ask again, and nothing that is not the
+// caller's.
 func requireUnavailable(t testing.TB, a reply) {
 	t.Helper()
 	require.Equal(t, 503, a.status, a.text)
@@ -51,13 +55,14 @@ func requireUnavailable(t testing.TB, a reply) {
 	require.Equal(t, "1", a.header.Get("Retry-After"))
 	require.EqualValues(t, 1000, a.body["retry_after_ms"])
 	text := strings.ToLower(strings.ReplaceAll(a.text, a.header.Get("X-Request-Id"), ""))
-	for _, secret := range []string{"127.0.0.1", "dial", "refused", "timeout", "redis:", "readonly", "oom", "breaker", "node 1", "operation error", "goroutine"} {
+	for _, secret := range []string{"127.0.0.1", "dial", "refused", "timeout", "redis:", "readonly", "oom", "breaker",
+		"node 1", "operation error", "goroutine"} {
 		require.NotContains(t, text, secret, "nothing internal reaches a caller")
 	}
 }
 
-// inTime makes each call, and demands that all are answered in time. A loaded machine may need another outage; a wait for the store would be as long
-// each time.
+// inTime makes each call, and demands that all are answered in time. A loaded machine may need
+// another outage; a wait for the store would be as long each time.
 func inTime(t *testing.T, outage func(*testing.T) *fixture, calls []call, check func(*testing.T, call, reply)) {
 	t.Helper()
 	late := map[string]time.Duration{}
@@ -99,7 +104,9 @@ func TestWithoutRedisEveryCallIsA503InTime(t *testing.T) {
 				f := wire(t, redistest.Single(t), mainTimeout)
 				for _, route := range []string{report, pool} { // it is warm
 					body := with(with(routes()[route+"/acquire"], "token", goodKey), "ttl_ms", 60_000)
-					require.Eventually(t, func() bool { return f.send(t, "POST", route+"/acquire", body).status == 200 }, patience, time.Millisecond)
+					require.Eventually(t, func() bool {
+						return f.send(t, "POST", route+"/acquire", body).status == 200
+					}, patience, time.Millisecond)
 				}
 				tc.lose(t, f.redis)
 				return f
@@ -110,10 +117,12 @@ func TestWithoutRedisEveryCallIsA503InTime(t *testing.T) {
 				case c.reads && tc.reads:
 					require.Equal(t, 200, a.status, a.text)
 				case name == "is full" && !strings.HasSuffix(c.target, "/acquire"):
-					// What is held can be kept and given back. By which call it is gone first is chance.
+					// What is held can be kept and given back. By which call it is gone first is
+					// chance.
 					require.Contains(t, []int{200, 204, 409}, a.status, a.text)
 				case name == "is full" && strings.HasPrefix(c.target, pool):
-					// Redis lets a script that has deleted something write, so a semaphore's call may succeed. What it answers is true then.
+					// Redis lets a script that has deleted something write, so a semaphore's call
+					// may succeed. What it answers is true then.
 					require.NotEqual(t, 500, a.status, a.text)
 				default:
 					requireUnavailable(t, a)
@@ -138,7 +147,8 @@ func TestAQuorumGoesOnWithoutOneNodeAndIsA503InTimeWithoutTwo(t *testing.T) {
 	lease := f.want(t, 200, "POST", report+"/acquire", object{"consistency": "quorum", "ttl_ms": 60_000})
 	require.NoError(t, nodes[0].Server.Kill())
 	held := object{"token": lease.body["token"], "consistency": "quorum"}
-	require.Equal(t, lease.body["fence"], f.want(t, 200, "POST", report+"/renew", with(held, "ttl_ms", 60_000)).body["fence"])
+	require.Equal(t, lease.body["fence"], f.want(t, 200, "POST", report+"/renew",
+		with(held, "ttl_ms", 60_000)).body["fence"])
 	f.refused(t, 409, "lock_held", "POST", report+"/acquire", object{"consistency": "quorum"})
 	f.want(t, 200, "POST", report+"/release", held)
 
@@ -154,10 +164,16 @@ func TestOnceRedisIsBackTheSameTokenGoesOn(t *testing.T) {
 	f := wire(t, redistest.Single(t), mainTimeout)
 	require.NoError(t, f.redis.Server.Pause())
 	body := object{"token": goodKey, "ttl_ms": 60_000}
-	require.Eventually(t, func() bool { return f.send(t, "POST", report+"/acquire", body).status == 503 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool {
+		return f.send(t, "POST", report+"/acquire", body).status == 503
+	}, patience, time.Millisecond)
 	require.NoError(t, f.redis.Server.Resume())
-	require.Eventually(t, func() bool { return f.send(t, "POST", report+"/acquire", body).status == 200 }, patience, 10*time.Millisecond)
-	require.Eventually(t, func() bool { return f.send(t, "POST", report+"/release", object{"token": goodKey}).status == 200 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return f.send(t, "POST", report+"/acquire", body).status == 200
+	}, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return f.send(t, "POST", report+"/release", object{"token": goodKey}).status == 200
+	}, patience, 10*time.Millisecond)
 	require.Equal(t, false, f.want(t, 200, "GET", report, nil).body["held"])
 }
 

@@ -16,7 +16,9 @@ func TestAWaiterGetsTheLockWhenItIsReleasedAndIsCountedUntilThen(t *testing.T) {
 	for target, body := range map[string]object{report: {}, pool: {"capacity": 1}} {
 		lease := f.want(t, 200, "POST", target+"/acquire", with(body, "ttl_ms", 3_600_000))
 		answered := f.later(t.Context(), t, "POST", target+"/acquire", with(body, "wait_ms", 20_000))
-		require.Eventually(t, func() bool { return f.send(t, "GET", target, nil).body["waiters"] == 1.0 }, patience, time.Millisecond)
+		require.Eventually(t, func() bool {
+			return f.send(t, "GET", target, nil).body["waiters"] == 1.0
+		}, patience, time.Millisecond)
 		f.want(t, 200, "POST", target+"/release", object{"token": lease.body["token"]})
 		next := read(t, <-answered)
 		require.Equal(t, 200, next.status, next.text)
@@ -36,7 +38,9 @@ func TestAWaitThatEndsIsARefusalAndLeavesNobodyInTheLine(t *testing.T) {
 
 	ctx, leave := context.WithCancel(t.Context())
 	answered := f.later(ctx, t, "POST", report+"/acquire", object{"wait_ms": 20_000})
-	require.Eventually(t, func() bool { return f.send(t, "GET", report, nil).body["waiters"] == 1.0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool {
+		return f.send(t, "GET", report, nil).body["waiters"] == 1.0
+	}, patience, time.Millisecond)
 	leave() // the function's own time is over
 	a = read(t, <-answered)
 	require.Equal(t, 409, a.status, a.text)

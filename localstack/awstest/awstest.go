@@ -1,4 +1,5 @@
-// Package awstest gives tests a local AWS. kumo stands in for it, since SQS and DynamoDB do not run here.
+// Package awstest gives tests a local AWS. kumo stands in for it, since SQS and DynamoDB do not run
+// here.
 package awstest
 
 import (
@@ -12,7 +13,8 @@ import (
 	"github.com/sluicehq/sluice/localstack/cloud"
 )
 
-// AWS is a running local AWS of the test's own address; its state is shared by the process, so give everything a unique name.
+// AWS is a running local AWS of the test's own address; its state is shared by the process, so give
+// everything a unique name.
 type AWS struct {
 	Config   aws.Config
 	Endpoint string
@@ -35,7 +37,8 @@ func Start(t testing.TB) *AWS {
 // CreateQueue makes a queue and returns its URL.
 func (a *AWS) CreateQueue(t testing.TB, name string, attributes map[string]string) string {
 	t.Helper()
-	out, err := a.SQS.CreateQueue(context.Background(), &sqs.CreateQueueInput{QueueName: aws.String(name), Attributes: attributes})
+	out, err := a.SQS.CreateQueue(context.Background(),
+		&sqs.CreateQueueInput{QueueName: aws.String(name), Attributes: attributes})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,8 @@ import (
 // lease is how long a dispatcher that was killed keeps what it had claimed.
 const lease = 30 * time.Second
 
-// A dispatcher that is killed at any point loses nothing, sends nothing early, and doubles only what it had just sent.
+// A dispatcher that is killed at any point loses nothing, sends nothing early, and doubles only
+// what it had just sent.
 func TestJobsSurviveADispatcherThatIsKilledAgainAndAgain(t *testing.T) {
 	jobs, kills := scale("SLUICE_CHAOS_JOBS", 2000), scale("SLUICE_CHAOS_KILLS", 5)
 	l := open(t, "kill")
@@ -41,7 +42,8 @@ func TestJobsSurviveAnSQSThatFailsInEveryWay(t *testing.T) {
 	}
 }
 
-// Redis is killed and started again with its append-only file, under load: what was acknowledged is still there.
+// Redis is killed and started again with its append-only file, under load: what was acknowledged is
+// still there.
 func TestJobsSurviveARedisThatIsKilledAndRestarted(t *testing.T) {
 	l := open(t, "redis")
 	l.push(t, 0, scale("SLUICE_CHAOS_JOBS", 2000)/4, 8*time.Second)
@@ -54,7 +56,8 @@ func TestJobsSurviveARedisThatIsKilledAndRestarted(t *testing.T) {
 	l.settle(t, 3*time.Minute)
 }
 
-// Redis is away for a while under load: every enqueue is acknowledged, due jobs are sent from the outbox, and each comes once.
+// Redis is away for a while under load: every enqueue is acknowledged, due jobs are sent from the
+// outbox, and each comes once.
 func TestEveryEnqueueIsTakenInWhileRedisIsAwayAndEachJobComesOnce(t *testing.T) {
 	away := time.Duration(scale("SLUICE_CHAOS_AWAY_SECONDS", 4)) * time.Second
 	l := open(t, "away")

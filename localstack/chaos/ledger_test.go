@@ -64,15 +64,19 @@ func (l *ledger) consume(ctx context.Context) {
 		for i, m := range out.Messages {
 			ms, _ := strconv.ParseInt(m.Attributes["SentTimestamp"], 10, 64)
 			id := aws.ToString(m.MessageAttributes["sluice-job-id"].StringValue)
-			l.came[id] = append(l.came[id], delivery{time.UnixMilli(ms), aws.ToString(m.MessageAttributes["sluice-attempt"].StringValue), aws.ToString(m.Body)})
-			gone = append(gone, types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: m.ReceiptHandle})
+			l.came[id] = append(l.came[id], delivery{time.UnixMilli(ms),
+				aws.ToString(m.MessageAttributes["sluice-attempt"].StringValue), aws.ToString(m.Body)})
+			gone = append(gone, types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)),
+				ReceiptHandle: m.ReceiptHandle})
 		}
 		l.mu.Unlock()
-		_, _ = system.SQS.DeleteMessageBatch(context.WithoutCancel(ctx), &sqs.DeleteMessageBatchInput{QueueUrl: url, Entries: gone})
+		_, _ = system.SQS.DeleteMessageBatch(context.WithoutCancel(ctx),
+			&sqs.DeleteMessageBatchInput{QueueUrl: url, Entries: gone})
 	}
 }
 
-// push enqueues jobs first to first+n-1, due evenly over a time from now, in batches. It repeats what was not acknowledged, under the same ids.
+// push enqueues jobs first to first+n-1, due evenly over a time from now, in batches. It repeats
+// what was not acknowledged, under the same ids.
 func (l *ledger) push(t *testing.T, first, n int, over time.Duration) {
 	t.Helper()
 	began := time.Now().Add(500 * time.Millisecond)
@@ -131,25 +135,32 @@ func (l *ledger) missing() int {
 	return n
 }
 
-// atRest tells whether nothing is left that could still come, neither in Redis nor in the outbox, and then not in SQS either.
+// atRest tells whether nothing is left that could still come, neither in Redis nor in the outbox,
+// and then not in SQS either.
 func (l *ledger) atRest(ctx context.Context) bool {
 	s, err := api.Queue("orders").Stats(ctx)
 	if err != nil || s.Outbox == nil || s.Scheduled+s.Due+s.Dispatching+*s.Outbox != 0 {
 		return false
 	}
-	visible, hidden := types.QueueAttributeNameApproximateNumberOfMessages, types.QueueAttributeNameApproximateNumberOfMessagesNotVisible
+	visible, hidden := types.QueueAttributeNameApproximateNumberOfMessages,
+		types.QueueAttributeNameApproximateNumberOfMessagesNotVisible
 	out, err := system.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 		QueueUrl: aws.String(system.QueueURLs["orders"]), AttributeNames: []types.QueueAttributeName{visible, hidden},
 	})
 	return err == nil && out.Attributes[string(visible)] == "0" && out.Attributes[string(hidden)] == "0"
 }
 
-// settle waits until every job came and nothing is left that could come again: an attempt whose answer was lost waits for its retry, and what a dispatcher
-// was killed with for the end of its lease. Then it checks.
+// settle waits until every job came and nothing is left that could come again: an attempt whose
+// answer was lost waits for its retry, and what a dispatcher was killed with for the end of its
+// lease. Then it checks.
 func (l *ledger) settle(t *testing.T, patience time.Duration) {
 	t.Helper()
-	require.Eventually(t, func() bool { return l.missing() == 0 }, patience, 50*time.Millisecond, "%s: jobs are missing", l.prefix)
-	require.Eventually(t, func() bool { return l.atRest(t.Context()) }, patience, 200*time.Millisecond, "%s: something is left in the queue", l.prefix)
+	require.Eventually(t, func() bool {
+		return l.missing() == 0
+	}, patience, 50*time.Millisecond, "%s: jobs are missing", l.prefix)
+	require.Eventually(t, func() bool {
+		return l.atRest(t.Context())
+	}, patience, 200*time.Millisecond, "%s: something is left in the queue", l.prefix)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	early, duplicates, unexplained := 0, 0, 0
@@ -170,7 +181,8 @@ func (l *ledger) settle(t *testing.T, patience time.Duration) {
 		}
 	}
 	faults, _ := json.Marshal(proxy.Counts())
-	t.Logf("%s: %d jobs, %d kills, faults %s: 0 lost, %d early, %d duplicates, %d of them unexplained", l.prefix, len(l.due), len(l.kills), faults, early, duplicates, unexplained)
+	t.Logf("%s: %d jobs, %d kills, faults %s: 0 lost, %d early, %d duplicates, %d of them unexplained", l.prefix,
+		len(l.due), len(l.kills), faults, early, duplicates, unexplained)
 	require.Zero(t, early)
 	require.Zero(t, unexplained)
 	for id := range l.came {
@@ -178,8 +190,9 @@ func (l *ledger) settle(t *testing.T, patience time.Duration) {
 	}
 }
 
-// explained tells whether the dispatcher was killed between SQS' acceptance of a message and its record in Redis, or SQS' answer was lost: then the
-// attempt is sent again when its lease has ended, or at once.
+// explained tells whether the dispatcher was killed between SQS' acceptance of a message and its
+// record in Redis, or SQS' answer was lost: then the attempt is sent again when its lease has
+// ended, or at once.
 func (l *ledger) explained(id string, so []delivery) bool {
 	if proxy.Lost(id) >= len(so)-1 {
 		return true

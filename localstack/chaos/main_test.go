@@ -1,4 +1,5 @@
-// Package chaos runs the whole system under faults, and accounts for every job. It is small by default; `make chaos` makes it large.
+// Package chaos runs the whole system under faults, and accounts for every job. It is small by
+// default; `make chaos` makes it large.
 package chaos
 
 import (
@@ -51,7 +52,8 @@ func run(m *testing.M) (code int, err error) {
 		}
 	}()
 	system, err = stack.Start(context.Background(), stack.Config{
-		APIAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", Queues: []string{"orders"}, Processes: 3, Tick: time.Second, Log: log,
+		APIAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", Queues: []string{"orders"}, Processes: 3, Tick: time.Second,
+		Log: log,
 		Env: []string{"AWS_ENDPOINT_URL=" + proxy.URL}, Target: proxy.Target,
 	})
 	if err != nil {

@@ -5,5 +5,6 @@ package child
 
 import "syscall"
 
-// Attr puts a child into a process group of its own, so that Ctrl-C reaches only the parent. This system cannot do more.
+// Attr puts a child into a process group of its own, so that Ctrl-C reaches only the parent. This
+// system cannot do more.
 func Attr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

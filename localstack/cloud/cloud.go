@@ -1,7 +1,8 @@
-// Package cloud is the AWS of the local stack: kumo, in this process, behind one address. It serves SQS, DynamoDB and Lambda's Runtime API.
+// Package cloud is the AWS of the local stack: kumo, in this process, behind one address. It serves
+// SQS, DynamoDB and Lambda's Runtime API.
 //
-// kumo is a fake, since none of these runs on a laptop. Its state belongs to the process, so names must be unique in it; it validates
-// little; its FIFO queues do not keep order after a redelivery.
+// kumo is a fake, since none of these runs on a laptop. Its state belongs to the process, so names
+// must be unique in it; it validates little; its FIFO queues do not keep order after a redelivery.
 package cloud
 
 import (
@@ -31,7 +32,8 @@ type Cloud struct {
 	server *http.Server
 }
 
-// making guards kumo while it makes a server: all of a process share their services, and it wires these without a lock.
+// making guards kumo while it makes a server: all of a process share their services, and it wires
+// these without a lock.
 var making sync.Mutex //nolint:gochecknoglobals // what it guards is global too
 
 // Start serves at addr, host:port; port 0 takes a free one.
@@ -79,7 +81,8 @@ func Config(endpoint string) aws.Config {
 // Env is the same for a process that loads the SDK's default configuration.
 func Env(endpoint string) []string {
 	return []string{
-		"AWS_ENDPOINT_URL=" + endpoint, "AWS_REGION=" + Region, "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local",
+		"AWS_ENDPOINT_URL=" + endpoint, "AWS_REGION=" + Region, "AWS_ACCESS_KEY_ID=local",
+		"AWS_SECRET_ACCESS_KEY=local",
 		"AWS_EC2_METADATA_DISABLED=true",
 	}
 }

@@ -19,8 +19,10 @@ import (
 func (c *Cloud) CreateFunction(ctx context.Context, name string, timeout time.Duration) error {
 	client := lambda.NewFromConfig(c.Config())
 	_, err := client.CreateFunction(ctx, &lambda.CreateFunctionInput{
-		FunctionName: aws.String(name), Role: aws.String("arn:aws:iam::000000000000:role/local"), Runtime: types.RuntimeProvidedal2023,
-		Handler: aws.String("bootstrap"), Timeout: aws.Int32(int32(timeout / time.Second)), Code: &types.FunctionCode{ZipFile: []byte("local")},
+		FunctionName: aws.String(name), Role: aws.String("arn:aws:iam::000000000000:role/local"),
+		Runtime: types.RuntimeProvidedal2023,
+		Handler: aws.String("bootstrap"), Timeout: aws.Int32(int32(timeout / time.Second)),
+		Code: &types.FunctionCode{ZipFile: []byte("local")},
 	})
 	if err != nil {
 		return fmt.Errorf("error creating function %s: %w", name, err)
@@ -39,7 +41,8 @@ func (c *Cloud) NewInvoker() *Invoker {
 	return &Invoker{endpoint: c.kumo.URL, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512}}}
 }
 
-// Invoke implements gateway.Invoker. An error that is no *gateway.FunctionError says that the function was not reached.
+// Invoke implements gateway.Invoker. An error that is no *gateway.FunctionError says that the
+// function was not reached.
 func (i *Invoker) Invoke(ctx context.Context, function string, payload []byte) ([]byte, error) {
 	target := i.endpoint + "/2015-03-31/functions/" + function + "/invocations"
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(payload))
@@ -47,7 +50,8 @@ func (i *Invoker) Invoke(ctx context.Context, function string, payload []byte) (
 		return nil, fmt.Errorf("error invoking %s: %w", function, err)
 	}
 	// kumo finds the service by the scope of the signature, and does not verify it.
-	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=local/20260101/"+Region+"/lambda/aws4_request, SignedHeaders=host, Signature=0")
+	r.Header.Set("Authorization",
+		"AWS4-HMAC-SHA256 Credential=local/20260101/"+Region+"/lambda/aws4_request, SignedHeaders=host, Signature=0")
 	response, err := i.client.Do(r)
 	if err != nil {
 		return nil, fmt.Errorf("error invoking %s: %w", function, err)

@@ -1,5 +1,5 @@
-// Package demo plays a short story on a running local stack, and checks every line that it tells: Run returns an error as soon as
-// something was not observed.
+// Package demo plays a short story on a running local stack, and checks every line that it tells:
+// Run returns an error as soon as something was not observed.
 package demo
 
 import (
@@ -21,7 +21,8 @@ type Config struct {
 	SQS      *sqs.Client
 	// StopRedis and StartRedis take Redis away and bring it back with its data.
 	StopRedis, StartRedis func(context.Context) error
-	// Tofu runs OpenTofu or Terraform, which ToolName says, with the provider; nil when neither is here.
+	// Tofu runs OpenTofu or Terraform, which ToolName says, with the provider; nil when neither is
+	// here.
 	Tofu     *tofu.Workspace
 	ToolName string
 	// Sluice runs the command line with an input, for when there is no Tofu.
@@ -80,7 +81,8 @@ func (s *story) title(n int, text string) {
 }
 
 func (s *story) line(mark, format string, args ...any) {
-	_, _ = fmt.Fprintf(s.Out, "%s %s %s\n", s.paint("2", fmt.Sprintf("%6.2fs", time.Since(s.started).Seconds())), mark, fmt.Sprintf(format, args...))
+	_, _ = fmt.Fprintf(s.Out, "%s %s %s\n", s.paint("2", fmt.Sprintf("%6.2fs", time.Since(s.started).Seconds())), mark,
+		fmt.Sprintf(format, args...))
 }
 
 func (s *story) tell(format string, args ...any) { s.line("·", format, args...) }

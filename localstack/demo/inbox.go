@@ -37,7 +37,8 @@ func newInbox(client *sqs.Client, queue string) *inbox {
 func (i *inbox) receive(ctx context.Context) {
 	for ctx.Err() == nil {
 		out, err := i.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
-			QueueUrl: aws.String(i.queue), MaxNumberOfMessages: 10, WaitTimeSeconds: 1, MessageAttributeNames: []string{"All"},
+			QueueUrl: aws.String(i.queue), MaxNumberOfMessages: 10, WaitTimeSeconds: 1,
+			MessageAttributeNames: []string{"All"},
 		})
 		if err != nil {
 			continue // the next call tells, or the context has ended
@@ -45,7 +46,8 @@ func (i *inbox) receive(ctx context.Context) {
 		now := time.Now()
 		for _, m := range out.Messages {
 			i.note(now, m)
-			_, _ = i.client.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: aws.String(i.queue), ReceiptHandle: m.ReceiptHandle})
+			_, _ = i.client.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: aws.String(i.queue),
+				ReceiptHandle: m.ReceiptHandle})
 		}
 	}
 }

@@ -49,7 +49,8 @@ func (s *story) onTime(ctx context.Context, id string) error {
 		return err
 	}
 	if err := s.check(got.lateness() >= 0 && got.lateness() < time.Second,
-		"it is in a consumer's hands %s after it was due, and not before: %s", millis(got.lateness()), got.body); err != nil {
+		"it is in a consumer's hands %s after it was due, and not before: %s", millis(got.lateness()),
+		got.body); err != nil {
 		return err
 	}
 	state, err := s.until(ctx, orders+"/"+id, func(a answer) bool { return a.text("state") == "dispatched" })
@@ -64,7 +65,8 @@ func (s *story) onTime(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return s.check(!sent.Before(due), "SQS had accepted it %s after it was due; its state is %s", millis(sent.Sub(due)), state.text("state"))
+	return s.check(!sent.Before(due), "SQS had accepted it %s after it was due; its state is %s", millis(sent.Sub(due)),
+		state.text("state"))
 }
 
 // until reads a path until a condition holds, for up to ten seconds.

@@ -15,13 +15,15 @@ func playLimits(ctx context.Context, s *story) error {
 	policy := object{
 		"description":    "five logins a minute for each address",
 		"on_unavailable": "local", "local_share": 0.5,
-		"rules": []object{{"name": "per-minute", "algorithm": "sliding_window", "limit": allowedLogins, "window_ms": 60_000}},
+		"rules": []object{{"name": "per-minute", "algorithm": "sliding_window", "limit": allowedLogins,
+			"window_ms": 60_000}},
 	}
 	put, err := s.call(ctx, http.MethodPut, "/v1/policies/login", policy)
 	if err != nil {
 		return err
 	}
-	if err := s.check(put.status == http.StatusCreated || put.status == http.StatusOK, "the policy login is stored, version %.0f", put.number("version")); err != nil {
+	if err := s.check(put.status == http.StatusCreated || put.status == http.StatusOK,
+		"the policy login is stored, version %.0f", put.number("version")); err != nil {
 		return err
 	}
 	passed, denied := 0, 0
@@ -42,11 +44,14 @@ func playLimits(ctx context.Context, s *story) error {
 			return fmt.Errorf("a check answered %d: %v", a.status, a.body)
 		}
 	}
-	if err := s.check(passed == allowedLogins && denied == allLogins-allowedLogins, "%d pass, %d are denied", passed, denied); err != nil {
+	if err := s.check(passed == allowedLogins && denied == allLogins-allowedLogins, "%d pass, %d are denied", passed,
+		denied); err != nil {
 		return err
 	}
-	s.tell("the fifth:  200  RateLimit: %s  RateLimit-Policy: %s", last.header.Get("RateLimit"), last.header.Get("RateLimit-Policy"))
-	s.tell("the sixth:  429  RateLimit: %s  Retry-After: %s", first429.header.Get("RateLimit"), first429.header.Get("Retry-After"))
+	s.tell("the fifth:  200  RateLimit: %s  RateLimit-Policy: %s", last.header.Get("RateLimit"),
+		last.header.Get("RateLimit-Policy"))
+	s.tell("the sixth:  429  RateLimit: %s  Retry-After: %s", first429.header.Get("RateLimit"),
+		first429.header.Get("Retry-After"))
 	return s.check(first429.text("violated") == "per-minute" && first429.header.Get("Retry-After") != "",
 		"the denial names the rule that denied, %q, and when to come back", first429.text("violated"))
 }

@@ -14,11 +14,13 @@ const (
 type object = map[string]any
 
 func playLock(ctx context.Context, s *story) error {
-	ann, err := s.want(ctx, http.StatusOK, http.MethodPost, reportLock+"/acquire", object{"owner": "worker-ann", "ttl_ms": 10_000})
+	ann, err := s.want(ctx, http.StatusOK, http.MethodPost, reportLock+"/acquire",
+		object{"owner": "worker-ann", "ttl_ms": 10_000})
 	if err != nil {
 		return err
 	}
-	if err := s.check(ann.number("fence") > 0, "worker-ann holds the lock, fence %.0f (%s)", ann.number("fence"), millis(ann.took)); err != nil {
+	if err := s.check(ann.number("fence") > 0, "worker-ann holds the lock, fence %.0f (%s)", ann.number("fence"),
+		millis(ann.took)); err != nil {
 		return err
 	}
 	bob, err := s.want(ctx, http.StatusConflict, http.MethodPost, reportLock+"/acquire", object{"owner": "worker-bob"})
@@ -26,13 +28,15 @@ func playLock(ctx context.Context, s *story) error {
 		return err
 	}
 	if err := s.check(bob.text("code") == "lock_held" && bob.text("holder") == "worker-ann",
-		"worker-bob is refused: %s, by %s, for %.0f ms more", bob.text("code"), bob.text("holder"), bob.number("retry_after_ms")); err != nil {
+		"worker-bob is refused: %s, by %s, for %.0f ms more", bob.text("code"), bob.text("holder"),
+		bob.number("retry_after_ms")); err != nil {
 		return err
 	}
 	return s.handOver(ctx, ann)
 }
 
-// handOver lets bob wait for the lock while ann works, and measures how soon after her release he has it.
+// handOver lets bob wait for the lock while ann works, and measures how soon after her release he
+// has it.
 func (s *story) handOver(ctx context.Context, ann answer) error {
 	type outcome struct {
 		answer
@@ -41,7 +45,8 @@ func (s *story) handOver(ctx context.Context, ann answer) error {
 	}
 	waiting := make(chan outcome, 1)
 	go func() {
-		a, err := s.want(ctx, http.StatusOK, http.MethodPost, reportLock+"/acquire", object{"owner": "worker-bob", "wait_ms": 8_000})
+		a, err := s.want(ctx, http.StatusOK, http.MethodPost, reportLock+"/acquire",
+			object{"owner": "worker-bob", "wait_ms": 8_000})
 		waiting <- outcome{a, time.Now(), err}
 	}()
 	s.tell("worker-bob waits for it; worker-ann works for %s, then releases", millis(hold))
@@ -55,7 +60,8 @@ func (s *story) handOver(ctx context.Context, ann answer) error {
 	if err := s.check(state.is("held") && state.number("waiters") == 1, "the lock is held, and one waits"); err != nil {
 		return err
 	}
-	if _, err := s.want(ctx, http.StatusOK, http.MethodPost, reportLock+"/release", object{"token": ann.text("token")}); err != nil {
+	if _, err := s.want(ctx, http.StatusOK, http.MethodPost, reportLock+"/release",
+		object{"token": ann.text("token")}); err != nil {
 		return err
 	}
 	released := time.Now()
@@ -63,18 +69,22 @@ func (s *story) handOver(ctx context.Context, ann answer) error {
 	if bob.err != nil {
 		return bob.err
 	}
-	if err := s.check(bob.at.Sub(released) < time.Second, "worker-bob has it %s after the release", millis(bob.at.Sub(released))); err != nil {
+	if err := s.check(bob.at.Sub(released) < time.Second, "worker-bob has it %s after the release",
+		millis(bob.at.Sub(released))); err != nil {
 		return err
 	}
-	if err := s.check(bob.number("fence") > ann.number("fence"), "his fence is higher: %.0f > %.0f, so a late write of worker-ann can be refused",
+	if err := s.check(bob.number("fence") > ann.number("fence"),
+		"his fence is higher: %.0f > %.0f, so a late write of worker-ann can be refused",
 		bob.number("fence"), ann.number("fence")); err != nil {
 		return err
 	}
-	late, err := s.want(ctx, http.StatusConflict, http.MethodPost, reportLock+"/renew", object{"token": ann.text("token")})
+	late, err := s.want(ctx, http.StatusConflict, http.MethodPost, reportLock+"/renew",
+		object{"token": ann.text("token")})
 	if err != nil {
 		return err
 	}
-	if err := s.check(late.text("reason") == "held_by_other", "worker-ann cannot renew any more: %s, %s", late.text("code"), late.text("reason")); err != nil {
+	if err := s.check(late.text("reason") == "held_by_other", "worker-ann cannot renew any more: %s, %s",
+		late.text("code"), late.text("reason")); err != nil {
 		return err
 	}
 	_, err = s.want(ctx, http.StatusOK, http.MethodPost, reportLock+"/release", object{"token": bob.text("token")})

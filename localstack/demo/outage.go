@@ -37,32 +37,39 @@ func playOutage(ctx context.Context, s *story) error {
 	return s.nothingLost(ctx, before.text("id"), during)
 }
 
-// whileAway shows the three degradations, and returns the ids of the jobs that were taken in: one due at once, one due later.
+// whileAway shows the three degradations, and returns the ids of the jobs that were taken in: one
+// due at once, one due later.
 func (s *story) whileAway(ctx context.Context) ([]string, error) {
-	lock, err := s.want(ctx, http.StatusServiceUnavailable, http.MethodPost, reportLock+"/acquire", object{"owner": "worker-cyd"})
+	lock, err := s.want(ctx, http.StatusServiceUnavailable, http.MethodPost, reportLock+"/acquire",
+		object{"owner": "worker-cyd"})
 	if err != nil {
 		return nil, err
 	}
 	if err := s.check(lock.text("code") == "store_unavailable" && lock.took < promptly,
-		"a lock fails at once: 503 %s after %s, Retry-After: %s", lock.text("code"), millis(lock.took), lock.header.Get("Retry-After")); err != nil {
+		"a lock fails at once: 503 %s after %s, Retry-After: %s", lock.text("code"), millis(lock.took),
+		lock.header.Get("Retry-After")); err != nil {
 		return nil, err
 	}
 	limited, err := s.call(ctx, http.MethodPost, "/v1/limits/login/check", object{"key": s.id("198.51.100.9")})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.check(limited.status == http.StatusOK && limited.is("degraded") && limited.header.Get("Sluice-Degraded") != "" && limited.took < promptly,
-		"the limiter counts in memory: 200, Sluice-Degraded: %s, after %s", limited.header.Get("Sluice-Degraded"), millis(limited.took)); err != nil {
+	if err := s.check(limited.status == http.StatusOK && limited.is("degraded") &&
+		limited.header.Get("Sluice-Degraded") != "" && limited.took < promptly,
+		"the limiter counts in memory: 200, Sluice-Degraded: %s, after %s", limited.header.Get("Sluice-Degraded"),
+		millis(limited.took)); err != nil {
 		return nil, err
 	}
 	var ids []string
 	for name, delay := range map[string]int{"during-now": 0, "during-later": 4_000} {
-		job, err := s.want(ctx, http.StatusAccepted, http.MethodPost, orders, object{"id": s.id(name), "payload": object{"taken": name}, "delay_ms": delay})
+		job, err := s.want(ctx, http.StatusAccepted, http.MethodPost, orders,
+			object{"id": s.id(name), "payload": object{"taken": name}, "delay_ms": delay})
 		if err != nil {
 			return nil, err
 		}
 		if err := s.check(job.header.Get("Sluice-Degraded") == "enqueue-outbox",
-			"the job %s is still taken in: 202, Sluice-Degraded: %s, after %s", name, job.header.Get("Sluice-Degraded"), millis(job.took)); err != nil {
+			"the job %s is still taken in: 202, Sluice-Degraded: %s, after %s", name, job.header.Get("Sluice-Degraded"),
+			millis(job.took)); err != nil {
 			return nil, err
 		}
 		ids = append(ids, job.text("id"))
@@ -105,7 +112,8 @@ func (s *story) nothingLost(ctx context.Context, before string, during []string)
 	return s.check(!limited.is("degraded"), "the limiter counts in redis again, without a restart")
 }
 
-// eventually repeats a call until it is answered with 200 and without degradation, for up to ten seconds.
+// eventually repeats a call until it is answered with 200 and without degradation, for up to ten
+// seconds.
 func (s *story) eventually(ctx context.Context, method, path string, body any) (answer, error) {
 	deadline := time.Now().Add(10 * time.Second)
 	for {

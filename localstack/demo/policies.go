@@ -15,11 +15,13 @@ const (
 
 	// inForce is what is promised for a changed policy.
 	inForce = 5 * time.Second
-	// inARow is how many answers must be the new policy's, since each of several processes has a cache of its own.
+	// inARow is how many answers must be the new policy's, since each of several processes has a
+	// cache of its own.
 	inARow = 12
 )
 
-// playPolicies declares a limit in HCL, and changes it. Without OpenTofu and Terraform it does the same with the command line.
+// playPolicies declares a limit in HCL, and changes it. Without OpenTofu and Terraform it does the
+// same with the command line.
 func playPolicies(ctx context.Context, s *story) error {
 	declare := s.declare
 	if s.Tofu == nil {
@@ -40,7 +42,8 @@ func playPolicies(ctx context.Context, s *story) error {
 			passed++
 		}
 	}
-	if err := s.check(passed == firstLimit, "the next %d requests are limited by it: %d pass, and one is denied", firstLimit+1, passed); err != nil {
+	if err := s.check(passed == firstLimit, "the next %d requests are limited by it: %d pass, and one is denied",
+		firstLimit+1, passed); err != nil {
 		return err
 	}
 	if err := declare(ctx, secondLimit); err != nil {
@@ -50,7 +53,9 @@ func playPolicies(ctx context.Context, s *story) error {
 	if err != nil {
 		return err
 	}
-	if err := s.check(took <= inForce, "%d in a row were answered by the new limit %s after the change; promised are %s", inARow, millis(took), inForce); err != nil {
+	if err := s.check(took <= inForce,
+		"%d in a row were answered by the new limit %s after the change; promised are %s", inARow, millis(took),
+		inForce); err != nil {
 		return err
 	}
 	if s.Tofu == nil {
@@ -72,7 +77,8 @@ func (s *story) declare(ctx context.Context, limit int) error {
 	if summary == nil {
 		return fmt.Errorf("the apply did not say what it did: %s", out)
 	}
-	return s.check(true, `%s apply of `+"`rules = [provider::sluice::rate(\"%d/h\")]`"+`: %s`, s.ToolName, limit, summary[1])
+	return s.check(true, `%s apply of `+"`rules = [provider::sluice::rate(\"%d/h\")]`"+`: %s`, s.ToolName, limit,
+		summary[1])
 }
 
 func hcl(limit int) string {
@@ -92,14 +98,16 @@ resource "sluice_limiter_policy" "exports" {
 
 // putPolicy stores the same policy with the command line.
 func (s *story) putPolicy(ctx context.Context, limit int) error {
-	policy := fmt.Sprintf(`{"rules": [{"name": "per-1h", "algorithm": "gcra", "limit": %d, "window_ms": 3600000}]}`, limit)
+	policy := fmt.Sprintf(`{"rules": [{"name": "per-1h", "algorithm": "gcra", "limit": %d, "window_ms": 3600000}]}`,
+		limit)
 	if _, err := s.Sluice(ctx, policy, "policies", "put", "exports"); err != nil {
 		return err
 	}
 	return s.check(true, "sluice policies put exports, with a limit of %d", limit)
 }
 
-// awaitLimit peeks until many answers in a row are the new limit's, and returns when the first of them was there.
+// awaitLimit peeks until many answers in a row are the new limit's, and returns when the first of
+// them was there.
 func (s *story) awaitLimit(ctx context.Context, key string) (time.Duration, error) {
 	changed, first, row := time.Now(), time.Duration(0), 0
 	for row < inARow {

@@ -34,11 +34,13 @@ func (f functions) Invoke(ctx context.Context, function string, payload []byte) 
 func guardedDoor(t *testing.T, route string, variables map[string]string) string {
 	t.Helper()
 	client := lambda.New(lambda.Options{
-		Region: cloud.Region, BaseEndpoint: aws.String(system.AWSEndpoint), Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+		Region: cloud.Region, BaseEndpoint: aws.String(system.AWSEndpoint),
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
 	server := httptest.NewServer(gateway.New(gateway.Config{
 		Invoker: functions{client}, Routes: routes.All(), StageVariables: variables,
-		Authorizers: map[string]gateway.Authorizer{route: {Function: "limit", IdentitySource: []string{"$request.header.x-api-key"}}},
+		Authorizers: map[string]gateway.Authorizer{route: {Function: "limit",
+			IdentitySource: []string{"$request.header.x-api-key"}}},
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
@@ -47,7 +49,8 @@ func guardedDoor(t *testing.T, route string, variables map[string]string) string
 func TestTheLimiterGuardsAnotherFunctionAsItsAuthorizer(t *testing.T) {
 	t.Parallel()
 	name := put(t, object{"rules": []object{rule("hourly", "sliding_window", 3, 3_600_000)}})
-	url := guardedDoor(t, "GET /v1/queues/{queue}", map[string]string{"sluice_policy": name, "sluice_key": "$request.header.x-api-key"})
+	url := guardedDoor(t, "GET /v1/queues/{queue}",
+		map[string]string{"sluice_policy": name, "sluice_key": "$request.header.x-api-key"})
 	ask := func(key string) int {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/v1/queues/orders", nil)
 		require.NoError(t, err)
@@ -59,8 +62,10 @@ func TestTheLimiterGuardsAnotherFunctionAsItsAuthorizer(t *testing.T) {
 		require.NoError(t, w.Body.Close())
 		return w.StatusCode
 	}
-	require.Equal(t, []int{200, 200, 200, 403, 403}, []int{ask("ann"), ask("ann"), ask("ann"), ask("ann"), ask("ann")}, "an HTTP API answers a denial with 403")
+	require.Equal(t, []int{200, 200, 200, 403, 403}, []int{ask("ann"), ask("ann"), ask("ann"), ask("ann"), ask("ann")},
+		"an HTTP API answers a denial with 403")
 	require.Equal(t, 200, ask("bob"))
 	require.Equal(t, 401, ask(""), "without the identity source the gateway asks nobody")
-	require.EqualValues(t, 0, want(t, 200, "GET", "/v1/limits/"+name+"?key=ann", nil).number("remaining"), "it is the same count that the API shows")
+	require.EqualValues(t, 0, want(t, 200, "GET", "/v1/limits/"+name+"?key=ann", nil).number("remaining"),
+		"it is the same count that the API shows")
 }

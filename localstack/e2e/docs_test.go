@@ -32,11 +32,13 @@ func TestTheReadmesCurlLinesWork(t *testing.T) {
 	t.Parallel()
 	script := block(t, "README.md", "sh", "curl -si") + strings.Repeat(
 		`curl -si $API/v1/limits/login/check -H "$JSON" -d '{"key": "ann"}'`+"\n", 5)
-	script = strings.ReplaceAll(script, `"ann"`, `"ann of the readme"`) // the quickstart's program, beside it, charges ann
+	// the quickstart's program, beside it, charges ann
+	script = strings.ReplaceAll(script, `"ann"`, `"ann of the readme"`)
 	cmd := exec.CommandContext(t.Context(), "bash", "-euc", script)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	for _, seen := range []string{`"fence":`, `"code":"lock_held"`, `"holder":"me"`, `"id":"order-42"`, `"state":"scheduled"`, `RateLimit: "per-minute";r=4;t=`} {
+	for _, seen := range []string{`"fence":`, `"code":"lock_held"`, `"holder":"me"`, `"id":"order-42"`,
+		`"state":"scheduled"`, `RateLimit: "per-minute";r=4;t=`} {
 		require.Contains(t, strings.ReplaceAll(string(out), "Ratelimit:", "RateLimit:"), seen)
 	}
 	require.Equal(t, 1, strings.Count(string(out), "HTTP/1.1 429"), "the sixth is a 429")
@@ -98,7 +100,8 @@ func TestEveryTestThatTheDocumentsNameExists(t *testing.T) {
 	for _, file := range files {
 		text, err := os.ReadFile(file) //nolint:gosec // a file of the repository
 		require.NoError(t, err)
-		for _, m := range regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w+)`").FindAllStringSubmatch(string(text), -1) {
+		for _, m := range regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w+)`").FindAllStringSubmatch(string(text),
+			-1) {
 			require.True(t, exists[m[1]], "%s names %s", file, m[1])
 			named++
 		}

@@ -22,7 +22,8 @@ func receive(t *testing.T, queue, id string) types.Message {
 	var got *types.Message
 	require.Eventually(t, func() bool {
 		out, err := system.SQS.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{
-			QueueUrl: aws.String(system.QueueURLs[queue]), MaxNumberOfMessages: 10, MessageAttributeNames: []string{"All"}, VisibilityTimeout: 1,
+			QueueUrl: aws.String(system.QueueURLs[queue]), MaxNumberOfMessages: 10,
+			MessageAttributeNames: []string{"All"}, VisibilityTimeout: 1,
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 		})
 		if err != nil {
@@ -35,7 +36,8 @@ func receive(t *testing.T, queue, id string) types.Message {
 		}
 		return got != nil
 	}, 20*time.Second, 20*time.Millisecond, "job %s does not arrive", id)
-	_, err := system.SQS.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: aws.String(system.QueueURLs[queue]), ReceiptHandle: got.ReceiptHandle})
+	_, err := system.SQS.DeleteMessage(t.Context(),
+		&sqs.DeleteMessageInput{QueueUrl: aws.String(system.QueueURLs[queue]), ReceiptHandle: got.ReceiptHandle})
 	require.NoError(t, err)
 	return *got
 }
@@ -66,7 +68,8 @@ func TestADelayedJobArrivesWithItsAttributesAndNeverEarly(t *testing.T) {
 	require.JSONEq(t, `{"to":"ann","n":[1,2]}`, aws.ToString(m.Body))
 	runAt := job.instant(t, "run_at")
 	for name, value := range map[string]string{
-		"sluice-queue": "emails", "sluice-attempt": "1", "sluice-run-at": fmt.Sprint(runAt.UnixMilli()), "tenant": "t1", "traceparent": trace,
+		"sluice-queue": "emails", "sluice-attempt": "1", "sluice-run-at": fmt.Sprint(runAt.UnixMilli()), "tenant": "t1",
+		"traceparent": trace,
 	} {
 		require.Equal(t, value, aws.ToString(m.MessageAttributes[name].StringValue), name)
 	}
@@ -107,7 +110,8 @@ func TestAScheduledJobCanBeMovedChangedAndCanceled(t *testing.T) {
 	id := redistest.Name("job")
 	path := emails + "/" + id
 	want(t, 202, "POST", emails, object{"id": id, "payload": "a", "delay_ms": 3_600_000})
-	moved := want(t, 200, "PATCH", path, object{"run_at": "2030-01-02T03:04:05.006Z", "payload": object{"b": strings.Repeat("long ", 1000)}})
+	moved := want(t, 200, "PATCH", path, object{"run_at": "2030-01-02T03:04:05.006Z",
+		"payload": object{"b": strings.Repeat("long ", 1000)}})
 	require.Equal(t, "2030-01-02T03:04:05.006Z", moved.string("run_at"))
 	require.Equal(t, object{"b": strings.Repeat("long ", 1000)}, moved.body["payload"])
 	require.Equal(t, "canceled", want(t, 200, "DELETE", path, nil).string("state"))
@@ -122,7 +126,8 @@ func TestAJobWithAttemptsIsAckedNackedAndDies(t *testing.T) {
 	t.Parallel()
 	id := redistest.Name("job")
 	path := emails + "/" + id
-	want(t, 202, "POST", emails, object{"id": id, "payload": 1, "max_attempts": 2, "backoff": object{"initial_ms": 10, "max_ms": 20, "jitter": false}})
+	want(t, 202, "POST", emails, object{"id": id, "payload": 1, "max_attempts": 2,
+		"backoff": object{"initial_ms": 10, "max_ms": 20, "jitter": false}})
 	receive(t, "emails", id)
 	state(t, path, "awaiting_ack")
 	forged := want(t, 409, "POST", path+"/ack", object{"attempt": 2})
@@ -133,21 +138,26 @@ func TestAJobWithAttemptsIsAckedNackedAndDies(t *testing.T) {
 	m := receive(t, "emails", id)
 	require.Equal(t, "2", aws.ToString(m.MessageAttributes["sluice-attempt"].StringValue))
 	state(t, path, "awaiting_ack")
-	require.Equal(t, "dead", want(t, 200, "POST", path+"/nack", object{"attempt": 2, "error": "no luck again"}).string("state"))
+	require.Equal(t, "dead", want(t, 200, "POST", path+"/nack",
+		object{"attempt": 2, "error": "no luck again"}).string("state"))
 	dead := want(t, 200, "GET", path, nil)
 	require.Equal(t, "no luck again", dead.string("last_error"))
 
-	require.EqualValues(t, 1, want(t, 200, "POST", "/v1/queues/emails/redrive", object{"ids": []string{id}}).number("moved"))
+	require.EqualValues(t, 1, want(t, 200, "POST", "/v1/queues/emails/redrive",
+		object{"ids": []string{id}}).number("moved"))
 	m = receive(t, "emails", id)
-	require.Equal(t, "1", aws.ToString(m.MessageAttributes["sluice-attempt"].StringValue), "attempt 0, and so the next is the first")
+	require.Equal(t, "1", aws.ToString(m.MessageAttributes["sluice-attempt"].StringValue),
+		"attempt 0, and so the next is the first")
 	state(t, path, "awaiting_ack")
 	require.Equal(t, "succeeded", want(t, 200, "POST", path+"/ack", object{"attempt": 1}).string("state"))
-	require.Equal(t, "succeeded", want(t, 200, "POST", path+"/ack", object{"attempt": 1}).string("state"), "a repeated ack is still one")
+	require.Equal(t, "succeeded", want(t, 200, "POST", path+"/ack", object{"attempt": 1}).string("state"),
+		"a repeated ack is still one")
 }
 
 func TestABatchIsEachJobForItself(t *testing.T) {
 	t.Parallel()
-	jobs := []object{{"payload": 1, "delay_ms": 3_600_000}, {"delay_ms": 1}, {"payload": 3, "max_attempts": 0}, {"payload": strings.Repeat("x", 256<<10)}}
+	jobs := []object{{"payload": 1, "delay_ms": 3_600_000}, {"delay_ms": 1}, {"payload": 3, "max_attempts": 0},
+		{"payload": strings.Repeat("x", 256<<10)}}
 	a := want(t, 200, "POST", emails+"/batch", object{"jobs": jobs})
 	results, _ := a.body["results"].([]any)
 	require.Len(t, results, 4)
@@ -165,7 +175,9 @@ func TestQueuesAreCountedListedAndPaused(t *testing.T) {
 	for i := range 5 {
 		want(t, 202, "POST", queue+"/jobs", object{"payload": i, "group": "g"})
 	}
-	require.Eventually(t, func() bool { return call(t, "GET", queue, nil).number("due") == 5 }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return call(t, "GET", queue, nil).number("due") == 5
+	}, 5*time.Second, 10*time.Millisecond)
 
 	seen, cursor, pages := map[any]bool{}, "", 0
 	for {
@@ -185,7 +197,8 @@ func TestQueuesAreCountedListedAndPaused(t *testing.T) {
 	for id := range seen {
 		receive(t, "pay.fifo", id.(string))
 	}
-	require.Equal(t, true, want(t, 200, "POST", queue+"/pause", object{"until": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}).body["paused"])
+	require.Equal(t, true, want(t, 200, "POST", queue+"/pause",
+		object{"until": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}).body["paused"])
 	want(t, 200, "POST", queue+"/resume", nil)
 	all := want(t, 200, "GET", "/v1/queues", nil)
 	require.Len(t, all.body["queues"], 3)
@@ -199,27 +212,42 @@ func TestBadJobRequestsNameTheFieldAndChangeNothing(t *testing.T) {
 		status       int
 		code, field  string
 	}{
-		"no payload":                       {"POST", emails, object{}, 400, "invalid_request", "payload"},
-		"a delay and a time":               {"POST", emails, object{"payload": 1, "delay_ms": 1, "run_at": "2030-01-01T00:00:00Z"}, 400, "invalid_request", "run_at"},
-		"a delay over ten years":           {"POST", emails, object{"payload": 1, "delay_ms": 400 * 86_400_000 * 10}, 400, "invalid_request", "delay_ms"},
-		"a time that is none":              {"POST", emails, object{"payload": 1, "run_at": "tomorrow"}, 400, "invalid_request", "run_at"},
-		"101 attempts":                     {"POST", emails, object{"payload": 1, "max_attempts": 101}, 400, "invalid_request", "max_attempts"},
-		"nine headers":                     {"POST", emails, object{"payload": 1, "headers": object{"a": "1", "b": "1", "c": "1", "d": "1", "e": "1", "f": "1", "g": "1", "h": "1", "i": "1"}}, 400, "invalid_request", "headers"},
-		"a header of ours":                 {"POST", emails, object{"payload": 1, "headers": object{"sluice-x": "1"}}, 400, "invalid_request", "headers.sluice-x"},
-		"a group on a standard queue":      {"POST", emails, object{"payload": 1, "group": "g"}, 400, "invalid_request", "group"},
-		"a durability of nobody":           {"POST", emails, object{"payload": 1, "durability": "paper"}, 400, "invalid_request", "durability"},
-		"an id with a slash":               {"POST", emails, object{"payload": 1, "id": "a/b"}, 400, "invalid_request", "id"},
-		"a payload over 256 KiB":           {"POST", emails, object{"payload": strings.Repeat("x", 256<<10)}, 413, "payload_too_large", ""},
-		"a queue that is not listed":       {"POST", "/v1/queues/secret/jobs", object{"payload": 1}, 404, "queue_not_found", ""},
-		"an empty batch":                   {"POST", emails + "/batch", object{"jobs": []object{}}, 400, "invalid_request", "jobs"},
-		"a page of 201":                    {"GET", emails + "?limit=201", nil, 400, "invalid_request", "limit"},
-		"a cursor of nobody":               {"GET", emails + "?cursor=zzz", nil, 400, "invalid_request", "cursor"},
-		"a state of nobody":                {"GET", emails + "?state=lost", nil, 400, "invalid_request", "state"},
-		"a query parameter of nobody":      {"GET", emails + "?page=2", nil, 400, "invalid_request", "page"},
-		"an ack without an attempt":        {"POST", emails + "/x/ack", object{}, 400, "invalid_request", "attempt"},
-		"a change of nothing":              {"PATCH", emails + "/x", object{}, 400, "invalid_request", "body"},
-		"an id and another key":            {"POST", emails, object{"payload": 1, "id": "one"}, 400, "invalid_request", "Idempotency-Key"},
-		"a backoff that shrinks":           {"POST", emails, object{"payload": 1, "backoff": object{"multiplier": 0.5}}, 400, "invalid_request", "backoff.multiplier"},
+		"no payload": {"POST", emails, object{}, 400, "invalid_request", "payload"},
+		"a delay and a time": {"POST", emails,
+			object{"payload": 1, "delay_ms": 1, "run_at": "2030-01-01T00:00:00Z"}, 400, "invalid_request", "run_at"},
+		"a delay over ten years": {"POST", emails, object{"payload": 1, "delay_ms": 400 * 86_400_000 * 10},
+			400, "invalid_request", "delay_ms"},
+		"a time that is none": {"POST", emails, object{"payload": 1, "run_at": "tomorrow"}, 400,
+			"invalid_request", "run_at"},
+		"101 attempts": {"POST", emails, object{"payload": 1, "max_attempts": 101}, 400,
+			"invalid_request", "max_attempts"},
+		"nine headers": {"POST", emails,
+			object{"payload": 1, "headers": object{"a": "1", "b": "1", "c": "1", "d": "1", "e": "1", "f": "1", "g": "1",
+				"h": "1", "i": "1"}}, 400, "invalid_request", "headers"},
+		"a header of ours": {"POST", emails, object{"payload": 1, "headers": object{"sluice-x": "1"}},
+			400, "invalid_request", "headers.sluice-x"},
+		"a group on a standard queue": {"POST", emails, object{"payload": 1, "group": "g"}, 400, "invalid_request",
+			"group"},
+		"a durability of nobody": {"POST", emails, object{"payload": 1, "durability": "paper"}, 400,
+			"invalid_request", "durability"},
+		"an id with a slash": {"POST", emails, object{"payload": 1, "id": "a/b"}, 400, "invalid_request",
+			"id"},
+		"a payload over 256 KiB": {"POST", emails, object{"payload": strings.Repeat("x", 256<<10)}, 413,
+			"payload_too_large", ""},
+		"a queue that is not listed": {"POST", "/v1/queues/secret/jobs", object{"payload": 1}, 404,
+			"queue_not_found", ""},
+		"an empty batch": {"POST", emails + "/batch", object{"jobs": []object{}}, 400,
+			"invalid_request", "jobs"},
+		"a page of 201":               {"GET", emails + "?limit=201", nil, 400, "invalid_request", "limit"},
+		"a cursor of nobody":          {"GET", emails + "?cursor=zzz", nil, 400, "invalid_request", "cursor"},
+		"a state of nobody":           {"GET", emails + "?state=lost", nil, 400, "invalid_request", "state"},
+		"a query parameter of nobody": {"GET", emails + "?page=2", nil, 400, "invalid_request", "page"},
+		"an ack without an attempt":   {"POST", emails + "/x/ack", object{}, 400, "invalid_request", "attempt"},
+		"a change of nothing":         {"PATCH", emails + "/x", object{}, 400, "invalid_request", "body"},
+		"an id and another key": {"POST", emails, object{"payload": 1, "id": "one"}, 400, "invalid_request",
+			"Idempotency-Key"},
+		"a backoff that shrinks": {"POST", emails, object{"payload": 1, "backoff": object{"multiplier": 0.5}},
+			400, "invalid_request", "backoff.multiplier"},
 		"another media type":               {"POST", emails, "payload=1", 415, "unsupported_media_type", ""},
 		"a method of nobody":               {"PUT", emails, object{}, 405, "method_not_allowed", ""},
 		"a path of nobody below the queue": {"GET", "/v1/queues/emails/nothing", nil, 404, "not_found", ""},

@@ -54,7 +54,8 @@ func TestALimitAllowsDeniesRefundsAndResets(t *testing.T) {
 
 	require.EqualValues(t, 1, want(t, 200, "POST", path+"/refund", object{"key": key}).number("remaining"))
 	want(t, 200, "POST", path+"/check", object{"key": key})
-	require.EqualValues(t, 3, want(t, 200, "POST", path+"/refund", object{"key": key, "cost": 100}).number("remaining"), "never above full")
+	require.EqualValues(t, 3, want(t, 200, "POST", path+"/refund", object{"key": key, "cost": 100}).number("remaining"),
+		"never above full")
 	want(t, 200, "DELETE", path+"?key="+url.QueryEscape(key), nil)
 	require.EqualValues(t, 3, want(t, 200, "GET", path+"?key="+url.QueryEscape(key), nil).number("remaining"))
 }
@@ -67,7 +68,8 @@ func TestSeveralLimitsAreChargedAllOrNone(t *testing.T) {
 	want(t, 200, "POST", "/v1/limits/check", checks)
 	denied := want(t, 429, "POST", "/v1/limits/check", checks)
 	require.Len(t, denied.body["decisions"], 2)
-	require.EqualValues(t, 9, want(t, 200, "GET", "/v1/limits/"+wide+"?key=k", nil).number("remaining"), "the first was not charged again")
+	require.EqualValues(t, 9, want(t, 200, "GET", "/v1/limits/"+wide+"?key=k", nil).number("remaining"),
+		"the first was not charged again")
 }
 
 func TestOverridesAndModes(t *testing.T) {
@@ -75,7 +77,8 @@ func TestOverridesAndModes(t *testing.T) {
 	name := put(t, object{
 		"rules": []object{rule("r", "sliding_window_counter", 1, 3_600_000)},
 		"overrides": []object{
-			{"key": "gold", "rules": []object{rule("r", "sliding_window_counter", 3, 3_600_000)}}, {"key": "bot-*", "mode": "deny"}, {"key": "bot-good*", "mode": "allow"},
+			{"key": "gold", "rules": []object{rule("r", "sliding_window_counter", 3, 3_600_000)}},
+			{"key": "bot-*", "mode": "deny"}, {"key": "bot-good*", "mode": "allow"},
 			{"key": "new", "mode": "shadow"},
 		},
 	})
@@ -137,7 +140,8 @@ func TestBadPoliciesAndChecksNameEveryField(t *testing.T) {
 	t.Parallel()
 	bad := object{
 		"name": "other", "mode": "maybe", "on_unavailable": "hope", "local_share": 2,
-		"rules":     []object{{"name": "r", "algorithm": "leaky", "limit": 0, "window_ms": 0}, {"name": "r", "algorithm": "fixed_window", "limit": 1, "window_ms": 1, "burst": 2}},
+		"rules": []object{{"name": "r", "algorithm": "leaky", "limit": 0, "window_ms": 0},
+			{"name": "r", "algorithm": "fixed_window", "limit": 1, "window_ms": 1, "burst": 2}},
 		"overrides": []object{{"key": "a*b", "mode": "deny"}, {"key": "x"}},
 	}
 	a := want(t, 400, "PUT", "/v1/policies/"+redistest.Name("policy"), bad)
@@ -146,7 +150,8 @@ func TestBadPoliciesAndChecksNameEveryField(t *testing.T) {
 		fields = append(fields, e.(object)["field"])
 	}
 	require.ElementsMatch(t, []any{
-		"name", "mode", "on_unavailable", "local_share", "rules[0].algorithm", "rules[0].limit", "rules[0].window_ms", "rules[1].name", "rules[1].burst",
+		"name", "mode", "on_unavailable", "local_share", "rules[0].algorithm", "rules[0].limit", "rules[0].window_ms",
+		"rules[1].name", "rules[1].burst",
 		"overrides[0].key", "overrides[1]",
 	}, fields)
 
@@ -156,14 +161,16 @@ func TestBadPoliciesAndChecksNameEveryField(t *testing.T) {
 		body         any
 		status       int
 	}{
-		"no key":                   {"POST", "/v1/limits/" + name + "/check", object{}, 400},
-		"a cost of zero":           {"POST", "/v1/limits/" + name + "/check", object{"key": "k", "cost": 0}, 400},
-		"a cost over 10 000":       {"POST", "/v1/limits/" + name + "/check", object{"key": "k", "cost": 10_001}, 400},
-		"a key of 513 bytes":       {"POST", "/v1/limits/" + name + "/check", object{"key": string(make([]byte, 513))}, 400},
-		"no key in the query":      {"GET", "/v1/limits/" + name, nil, 400},
-		"a policy that is not":     {"POST", "/v1/limits/nobody/check", object{"key": "k"}, 404},
-		"no checks":                {"POST", "/v1/limits/check", object{"checks": []object{}}, 400},
-		"an If-None-Match of ours": {"PUT", "/v1/policies/" + name, object{"rules": []object{rule("r", "gcra", 1, 1000)}}, 400},
+		"no key":             {"POST", "/v1/limits/" + name + "/check", object{}, 400},
+		"a cost of zero":     {"POST", "/v1/limits/" + name + "/check", object{"key": "k", "cost": 0}, 400},
+		"a cost over 10 000": {"POST", "/v1/limits/" + name + "/check", object{"key": "k", "cost": 10_001}, 400},
+		"a key of 513 bytes": {"POST", "/v1/limits/" + name + "/check", object{"key": string(make([]byte, 513))},
+			400},
+		"no key in the query":  {"GET", "/v1/limits/" + name, nil, 400},
+		"a policy that is not": {"POST", "/v1/limits/nobody/check", object{"key": "k"}, 404},
+		"no checks":            {"POST", "/v1/limits/check", object{"checks": []object{}}, 400},
+		"an If-None-Match of ours": {"PUT", "/v1/policies/" + name,
+			object{"rules": []object{rule("r", "gcra", 1, 1000)}}, 400},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()

@@ -17,7 +17,8 @@ func TestALockIsTakenRenewedInspectedAndReleased(t *testing.T) {
 	require.Equal(t, false, free.body["held"])
 	require.Nil(t, free.body["mode"])
 
-	lease := want(t, 200, "POST", path+"/acquire", object{"ttl_ms": 30_000, "owner": "ann", "metadata": object{"pod": "a"}})
+	lease := want(t, 200, "POST", path+"/acquire",
+		object{"ttl_ms": 30_000, "owner": "ann", "metadata": object{"pod": "a"}})
 	require.Len(t, lease.string("token"), 26, "128 random bits in base 32")
 	require.Equal(t, "exclusive", lease.string("mode"))
 	require.Equal(t, false, lease.body["reacquired"])
@@ -41,7 +42,8 @@ func TestALockIsTakenRenewedInspectedAndReleased(t *testing.T) {
 	require.Equal(t, lease.number("fence"), renewed.number("fence"))
 	require.True(t, renewed.instant(t, "expires_at").After(lease.instant(t, "expires_at")))
 
-	require.Equal(t, true, want(t, 200, "POST", path+"/release", object{"token": lease.string("token")}).body["released"])
+	require.Equal(t, true, want(t, 200, "POST", path+"/release",
+		object{"token": lease.string("token")}).body["released"])
 	next := want(t, 200, "POST", path+"/acquire", nil)
 	require.Greater(t, next.number("fence"), lease.number("fence"))
 
@@ -75,7 +77,8 @@ func TestSharedLocksAndSemaphores(t *testing.T) {
 	require.EqualValues(t, 1, want(t, 200, "DELETE", path, nil).number("released"))
 }
 
-// Each waiting acquire is an invocation for as long as it waits: they must not keep the release out.
+// Each waiting acquire is an invocation for as long as it waits: they must not keep the release
+// out.
 func TestFortyWaitersDoNotKeepTheReleaseOut(t *testing.T) {
 	t.Parallel()
 	path := "/v1/locks/" + redistest.Name("lock")
@@ -92,7 +95,9 @@ func TestFortyWaitersDoNotKeepTheReleaseOut(t *testing.T) {
 			}
 		})
 	}
-	require.Eventually(t, func() bool { return call(t, "GET", path, nil).number("waiters") == waiters }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return call(t, "GET", path, nil).number("waiters") == waiters
+	}, 10*time.Second, 20*time.Millisecond)
 	started := time.Now()
 	want(t, 200, "POST", path+"/release", object{"token": holder.string("token")})
 	require.Less(t, time.Since(started), 2*time.Second)
@@ -116,27 +121,29 @@ func TestBadLockRequestsNameTheFieldAndChangeNothing(t *testing.T) {
 		field  string
 		status int
 	}{
-		"a ttl below 100 ms":            {path + "/acquire", object{"ttl_ms": 99}, "ttl_ms", 400},
-		"a ttl of zero":                 {path + "/acquire", object{"ttl_ms": 0}, "ttl_ms", 400},
-		"a ttl over an hour":            {path + "/acquire", object{"ttl_ms": 3_600_001}, "ttl_ms", 400},
-		"a negative wait":               {path + "/acquire", object{"wait_ms": -1}, "wait_ms", 400},
-		"a wait over 20 s":              {path + "/acquire", object{"wait_ms": 20_001}, "wait_ms", 400},
-		"a short token":                 {path + "/acquire", object{"token": "short"}, "token", 400},
-		"an empty token":                {path + "/acquire", object{"token": ""}, "token", 400},
-		"a mode of nobody":              {path + "/acquire", object{"mode": "mine"}, "mode", 400},
-		"metadata that is no object":    {path + "/acquire", object{"metadata": []int{1}}, "metadata", 400},
-		"a consistency of nobody":       {path + "/acquire", object{"consistency": "eventual"}, "consistency", 400},
-		"a misspelt field":              {path + "/acquire", object{"ttl": 5}, "ttl", 400},
-		"a string for a number":         {path + "/acquire", object{"ttl_ms": "5"}, "ttl_ms", 400},
-		"malformed JSON":                {path + "/acquire", `{"ttl_ms": `, "", 400},
-		"a name with a brace":           {"/v1/locks/a%7Bb/acquire", nil, "name", 400},
-		"a name that is too long":       {"/v1/locks/" + string(make129()) + "/acquire", nil, "name", 400},
-		"a renewal without a token":     {path + "/renew", object{}, "token", 400},
-		"a release without a token":     {path + "/release", object{}, "token", 400},
-		"a semaphore without capacity":  {"/v1/semaphores/" + name + "/acquire", object{}, "capacity", 400},
-		"a semaphore of capacity 10001": {"/v1/semaphores/" + name + "/acquire", object{"capacity": 10_001}, "capacity", 400},
-		"a strong semaphore":            {"/v1/semaphores/" + name + "/acquire", object{"capacity": 1, "consistency": "strong"}, "consistency", 400},
-		"a capacity for a lock":         {path + "/acquire", object{"capacity": 1}, "capacity", 400},
+		"a ttl below 100 ms":           {path + "/acquire", object{"ttl_ms": 99}, "ttl_ms", 400},
+		"a ttl of zero":                {path + "/acquire", object{"ttl_ms": 0}, "ttl_ms", 400},
+		"a ttl over an hour":           {path + "/acquire", object{"ttl_ms": 3_600_001}, "ttl_ms", 400},
+		"a negative wait":              {path + "/acquire", object{"wait_ms": -1}, "wait_ms", 400},
+		"a wait over 20 s":             {path + "/acquire", object{"wait_ms": 20_001}, "wait_ms", 400},
+		"a short token":                {path + "/acquire", object{"token": "short"}, "token", 400},
+		"an empty token":               {path + "/acquire", object{"token": ""}, "token", 400},
+		"a mode of nobody":             {path + "/acquire", object{"mode": "mine"}, "mode", 400},
+		"metadata that is no object":   {path + "/acquire", object{"metadata": []int{1}}, "metadata", 400},
+		"a consistency of nobody":      {path + "/acquire", object{"consistency": "eventual"}, "consistency", 400},
+		"a misspelt field":             {path + "/acquire", object{"ttl": 5}, "ttl", 400},
+		"a string for a number":        {path + "/acquire", object{"ttl_ms": "5"}, "ttl_ms", 400},
+		"malformed JSON":               {path + "/acquire", `{"ttl_ms": `, "", 400},
+		"a name with a brace":          {"/v1/locks/a%7Bb/acquire", nil, "name", 400},
+		"a name that is too long":      {"/v1/locks/" + string(make129()) + "/acquire", nil, "name", 400},
+		"a renewal without a token":    {path + "/renew", object{}, "token", 400},
+		"a release without a token":    {path + "/release", object{}, "token", 400},
+		"a semaphore without capacity": {"/v1/semaphores/" + name + "/acquire", object{}, "capacity", 400},
+		"a semaphore of capacity 10001": {"/v1/semaphores/" + name + "/acquire", object{"capacity": 10_001}, "capacity",
+			400},
+		"a strong semaphore": {"/v1/semaphores/" + name + "/acquire",
+			object{"capacity": 1, "consistency": "strong"}, "consistency", 400},
+		"a capacity for a lock": {path + "/acquire", object{"capacity": 1}, "capacity", 400},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()

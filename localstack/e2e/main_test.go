@@ -1,4 +1,5 @@
-// Package e2e drives the whole system through its front door, as a caller would, and holds every answer against docs/openapi.yaml.
+// Package e2e drives the whole system through its front door, as a caller would, and holds every
+// answer against docs/openapi.yaml.
 package e2e
 
 import (
@@ -58,7 +59,8 @@ func run(m *testing.M) (code int, err error) {
 		}
 	}()
 	system, err = stack.Start(context.Background(), stack.Config{
-		APIAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", LockNodes: 3, Log: log, Queues: []string{"orders", "emails", "pay.fifo"},
+		APIAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", LockNodes: 3, Log: log,
+		Queues: []string{"orders", "emails", "pay.fifo"},
 	})
 	if err != nil {
 		return 1, err
@@ -81,7 +83,8 @@ type answer struct {
 
 type object = map[string]any
 
-// call sends body (nil, text or anything that becomes JSON), and fails the test when the answer is not as docs/openapi.yaml describes it.
+// call sends body (nil, text or anything that becomes JSON), and fails the test when the answer is
+// not as docs/openapi.yaml describes it.
 func call(t *testing.T, method, path string, body any, headers ...string) answer {
 	t.Helper()
 	var content []byte
@@ -116,7 +119,8 @@ func call(t *testing.T, method, path string, body any, headers ...string) answer
 	return a
 }
 
-// validate holds the answer against the description; a route that is not described must be a problem.
+// validate holds the answer against the description; a route that is not described must be a
+// problem.
 func validate(t *testing.T, r *http.Request, a answer) {
 	t.Helper()
 	route, params, err := api.FindRoute(r)

@@ -1,5 +1,6 @@
-// Package faultproxy stands in front of the local AWS and makes SQS fail as it does at AWS, now and then: whole batches, single entries, throttling,
-// and answers that are lost after the messages were accepted. What it does follows a seed.
+// Package faultproxy stands in front of the local AWS and makes SQS fail as it does at AWS, now and
+// then: whole batches, single entries, throttling, and answers that are lost after the messages
+// were accepted. What it does follows a seed.
 package faultproxy
 
 import (
@@ -163,7 +164,8 @@ func (p *Proxy) draw() string {
 	for _, f := range []struct {
 		name  string
 		share float64
-	}{{"error", p.faults.Error}, {"throttled", p.faults.Throttled}, {"partial", p.faults.Partial}, {"lost", p.faults.Lost}} {
+	}{{"error", p.faults.Error}, {"throttled", p.faults.Throttled}, {"partial", p.faults.Partial},
+		{"lost", p.faults.Lost}} {
 		if x < f.share {
 			p.counts[f.name]++
 			return f.name
@@ -202,7 +204,8 @@ func (p *Proxy) partial(w http.ResponseWriter, body []byte, forward func(http.Re
 		}
 		var e entry
 		_ = json.Unmarshal(raw, &e)
-		failed = append(failed, map[string]any{"Id": e.ID, "Code": "InternalError", "SenderFault": false, "Message": "a fault of the proxy"})
+		failed = append(failed, map[string]any{"Id": e.ID, "Code": "InternalError", "SenderFault": false,
+			"Message": "a fault of the proxy"})
 	}
 	batch["Entries"], _ = json.Marshal(kept)
 	fewer, _ := json.Marshal(batch)

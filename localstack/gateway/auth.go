@@ -19,11 +19,13 @@ import (
 // Authorizer is a function that is asked before a route's own.
 type Authorizer struct {
 	Function string
-	// IdentitySource are selections such as "$request.header.x-api-key"; a request that lacks one is answered 401 without asking.
+	// IdentitySource are selections such as "$request.header.x-api-key"; a request that lacks one
+	// is answered 401 without asking.
 	IdentitySource []string
 }
 
-// authenticate fills in the caller of a signed request, and refuses what is not or not rightly signed.
+// authenticate fills in the caller of a signed request, and refuses what is not or not rightly
+// signed.
 func (g *Gateway) authenticate(w http.ResponseWriter, r *http.Request, body []byte, e *event) bool {
 	key, scope, signed := credential(r.Header.Get("Authorization"))
 	if !signed {
@@ -38,7 +40,8 @@ func (g *Gateway) authenticate(w http.ResponseWriter, r *http.Request, body []by
 	}
 	e.RequestContext.Authorizer = &events.APIGatewayV2HTTPRequestContextAuthorizerDescription{
 		IAM: &events.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{
-			AccessKey: key, AccountID: accountID, CallerID: key, UserID: key, UserARN: "arn:aws:iam::" + accountID + ":user/" + key,
+			AccessKey: key, AccountID: accountID, CallerID: key, UserID: key, UserARN: "arn:aws:iam::" + accountID +
+				":user/" + key,
 		},
 	}
 	return true
@@ -58,8 +61,9 @@ func credential(authorization string) (key string, scope []string, ok bool) {
 	return parts[0], parts[1:], true
 }
 
-// verify signs the request once more with the secret of its key, over the headers it names, and compares.
-// See https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html.
+// verify signs the request once more with the secret of its key, over the headers it names, and
+// compares. See
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html.
 func (g *Gateway) verify(r *http.Request, key string, scope []string, body []byte) bool {
 	secret, known := g.cfg.Credentials[key]
 	at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
@@ -79,8 +83,10 @@ func (g *Gateway) verify(r *http.Request, key string, scope []string, body []byt
 		}
 	}
 	sum := sha256.Sum256(body)
-	credentials := aws.Credentials{AccessKeyID: key, SecretAccessKey: secret, SessionToken: r.Header.Get("X-Amz-Security-Token")}
-	if err := v4.NewSigner().SignHTTP(r.Context(), credentials, again, hex.EncodeToString(sum[:]), scope[2], scope[1], at); err != nil {
+	credentials := aws.Credentials{AccessKeyID: key, SecretAccessKey: secret,
+		SessionToken: r.Header.Get("X-Amz-Security-Token")}
+	if err := v4.NewSigner().SignHTTP(r.Context(), credentials, again, hex.EncodeToString(sum[:]), scope[2], scope[1],
+		at); err != nil {
 		return false
 	}
 	return subtle.ConstantTimeCompare([]byte(again.Header.Get("Authorization")), []byte(given)) == 1
@@ -121,8 +127,10 @@ func (g *Gateway) authorize(w http.ResponseWriter, r *http.Request, route routes
 func authorizerEvent(e *event, identity []string) []byte {
 	c := e.RequestContext
 	text, _ := json.Marshal(events.APIGatewayV2CustomAuthorizerV2Request{
-		Version: "2.0", Type: "REQUEST", RouteArn: "arn:aws:execute-api:local:" + accountID + ":" + apiID + "/" + stage + "/" + c.HTTP.Method + c.HTTP.Path,
-		IdentitySource: identity, RouteKey: e.RouteKey, RawPath: e.RawPath, RawQueryString: e.RawQueryString, Cookies: e.Cookies,
+		Version: "2.0", Type: "REQUEST", RouteArn: "arn:aws:execute-api:local:" + accountID + ":" + apiID + "/" +
+			stage + "/" + c.HTTP.Method + c.HTTP.Path,
+		IdentitySource: identity, RouteKey: e.RouteKey, RawPath: e.RawPath, RawQueryString: e.RawQueryString,
+		Cookies: e.Cookies,
 		Headers: e.Headers, QueryStringParameters: e.QueryStringParameters, PathParameters: e.PathParameters,
 		StageVariables: e.StageVariables, RequestContext: c,
 	})

@@ -29,12 +29,16 @@ func TestSignaturesAreVerified(t *testing.T) {
 		change      func(*http.Request)
 		status      int
 	}{
-		"a right one passes":                {right, 0, func(*http.Request) {}, 200},
-		"one of another secret is refused":  {aws.Credentials{AccessKeyID: keyID, SecretAccessKey: "wrong"}, 0, func(*http.Request) {}, 403},
-		"one of an unknown key is refused":  {aws.Credentials{AccessKeyID: "OTHER", SecretAccessKey: "right"}, 0, func(*http.Request) {}, 403},
+		"a right one passes": {right, 0, func(*http.Request) {}, 200},
+		"one of another secret is refused": {aws.Credentials{AccessKeyID: keyID, SecretAccessKey: "wrong"}, 0,
+			func(*http.Request) {}, 403},
+		"one of an unknown key is refused": {aws.Credentials{AccessKeyID: "OTHER", SecretAccessKey: "right"}, 0,
+			func(*http.Request) {}, 403},
 		"one of six minutes ago is refused": {right, 6 * time.Minute, func(*http.Request) {}, 403},
 		"an altered query is refused":       {right, 0, func(r *http.Request) { r.URL.RawQuery = "limit=2" }, 403},
-		"an altered path is refused":        {right, 0, func(r *http.Request) { r.URL.Path = "/v1/queues/other/pause" }, 403},
+		"an altered path is refused": {right, 0, func(r *http.Request) {
+			r.URL.Path = "/v1/queues/other/pause"
+		}, 403},
 		"an altered signed header is refused": {right, 0, func(r *http.Request) {
 			r.Header.Set("X-Amz-Date", time.Now().Add(time.Minute).UTC().Format("20060102T150405Z"))
 		}, 403},
@@ -45,10 +49,12 @@ func TestSignaturesAreVerified(t *testing.T) {
 				c.RequireIAM, c.Credentials = true, map[string]string{keyID: "right"}
 			})
 			body := []byte(`{"until":null}`)
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/queues/a%20b/pause?limit=1", bytes.NewReader(body))
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/queues/a%20b/pause?limit=1",
+				bytes.NewReader(body))
 			require.NoError(t, err)
 			sum := sha256.Sum256(body)
-			require.NoError(t, v4.NewSigner().SignHTTP(t.Context(), tc.credentials, r, hex.EncodeToString(sum[:]), "execute-api", "eu-central-1", time.Now().Add(-tc.age)))
+			require.NoError(t, v4.NewSigner().SignHTTP(t.Context(), tc.credentials, r, hex.EncodeToString(sum[:]),
+				"execute-api", "eu-central-1", time.Now().Add(-tc.age)))
 			tc.change(r)
 			w, err := http.DefaultClient.Do(r)
 			require.NoError(t, err)
@@ -61,10 +67,12 @@ func TestSignaturesAreVerified(t *testing.T) {
 func TestAnAlteredBodyIsRefused(t *testing.T) {
 	t.Parallel()
 	url := door(t, &function{answer: ok}, func(c *gateway.Config) { c.Credentials = map[string]string{keyID: "right"} })
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/queues/q/pause", bytes.NewReader([]byte(`{"a":2}`)))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/queues/q/pause",
+		bytes.NewReader([]byte(`{"a":2}`)))
 	require.NoError(t, err)
 	sum := sha256.Sum256([]byte(`{"a":1}`))
-	require.NoError(t, v4.NewSigner().SignHTTP(t.Context(), aws.Credentials{AccessKeyID: keyID, SecretAccessKey: "right"}, r,
+	require.NoError(t, v4.NewSigner().SignHTTP(t.Context(),
+		aws.Credentials{AccessKeyID: keyID, SecretAccessKey: "right"}, r,
 		hex.EncodeToString(sum[:]), "execute-api", "eu-central-1", time.Now()))
 	w, err := http.DefaultClient.Do(r)
 	require.NoError(t, err)
@@ -95,7 +103,8 @@ func guarded(t *testing.T, a *authorizer) string {
 	return door(t, &a.function, func(c *gateway.Config) {
 		c.Invoker = a
 		c.Authorizers = map[string]gateway.Authorizer{"GET /v1/queues": {
-			Function: "guard", IdentitySource: []string{"$request.header.x-api-key", "$request.querystring.tenant", "$context.identity.sourceIp"},
+			Function: "guard", IdentitySource: []string{"$request.header.x-api-key", "$request.querystring.tenant",
+				"$context.identity.sourceIp"},
 		}}
 	})
 }
@@ -109,7 +118,8 @@ func TestARequestAuthorizerDecidesBeforeTheFunction(t *testing.T) {
 	require.Equal(t, "REQUEST", a.question.Type)
 	require.Equal(t, []string{"k1", "t1", "127.0.0.1"}, a.question.IdentitySource)
 	require.Equal(t, "GET /v1/queues", a.question.RouteKey)
-	require.Equal(t, map[string]any{"remaining": 4.0}, a.asked[0].RequestContext.Authorizer.Lambda, "its context reaches the function")
+	require.Equal(t, map[string]any{"remaining": 4.0}, a.asked[0].RequestContext.Authorizer.Lambda,
+		"its context reaches the function")
 }
 
 func TestARefusalOfAnAuthorizerIsA403AndTheFunctionIsNotAsked(t *testing.T) {

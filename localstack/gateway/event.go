@@ -26,7 +26,8 @@ const (
 // event is a request as a function sees it.
 type event struct{ events.APIGatewayV2HTTPRequest }
 
-func newEvent(r *http.Request, route routes.Route, params map[string]string, body []byte, variables map[string]string) event {
+func newEvent(r *http.Request, route routes.Route, params map[string]string, body []byte,
+	variables map[string]string) event {
 	now := time.Now().UTC()
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -58,7 +59,8 @@ func (e event) marshal() []byte {
 	return text
 }
 
-// headers are lower-case, with repeats joined by commas; cookies stand apart. What the caller says of earlier hops stands before its address.
+// headers are lower-case, with repeats joined by commas; cookies stand apart. What the caller says
+// of earlier hops stands before its address.
 func headers(r *http.Request, source string, length int) map[string]string {
 	out := make(map[string]string, len(r.Header)+4)
 	for name, values := range r.Header {
@@ -106,7 +108,8 @@ func isText(contentType string) bool {
 	}
 }
 
-// writeAnswer writes what a function returned, or reports that it is no response at all. JSON without a statusCode is a 200 with that JSON.
+// writeAnswer writes what a function returned, or reports that it is no response at all. JSON
+// without a statusCode is a 200 with that JSON.
 func writeAnswer(w http.ResponseWriter, answer []byte) bool {
 	var shape map[string]json.RawMessage
 	if err := json.Unmarshal(answer, &shape); err != nil || shape["statusCode"] == nil {

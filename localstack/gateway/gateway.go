@@ -1,4 +1,5 @@
-// Package gateway is the local front door: it speaks API Gateway's HTTP API with payload format 2.0.
+// Package gateway is the local front door: it speaks API Gateway's HTTP API with payload format
+// 2.0.
 //
 // It is a stand-in, since no API Gateway runs on a laptop; what it does and answers follows
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html.
@@ -31,9 +32,11 @@ type Config struct {
 	Routes  []routes.Route
 	// RequireIAM answers 403 to a request without a signature.
 	RequireIAM bool
-	// Credentials maps access keys to secret keys, and makes the gateway verify signatures. Without any it believes every signature.
+	// Credentials maps access keys to secret keys, and makes the gateway verify signatures. Without
+	// any it believes every signature.
 	Credentials map[string]string
-	// Authorizers maps the key of a route to the REQUEST authorizer (payload 2.0, simple responses) in front of it.
+	// Authorizers maps the key of a route to the REQUEST authorizer (payload 2.0, simple responses)
+	// in front of it.
 	Authorizers map[string]Authorizer
 	// StageVariables are passed on in every event.
 	StageVariables map[string]string

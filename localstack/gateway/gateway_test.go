@@ -20,9 +20,11 @@ import (
 	"github.com/sluicehq/sluice/shared/routes"
 )
 
-// These tests hold the front door against what API Gateway's HTTP APIs do with payload format 2.0. The function behind it is a stand-in.
+// These tests hold the front door against what API Gateway's HTTP APIs do with payload format 2.0.
+// The function behind it is a stand-in.
 
-// function is a stand-in for a Lambda function: it keeps what it was asked and returns what it is told.
+// function is a stand-in for a Lambda function: it keeps what it was asked and returns what it is
+// told.
 type function struct {
 	asked  []events.APIGatewayV2HTTPRequest
 	raw    []byte
@@ -89,11 +91,13 @@ func TestAFunctionSeesTheRequestInPayloadFormat2(t *testing.T) {
 	require.Equal(t, "one,two", e.Headers["x-trace"], "names are lower-case, repeats joined by commas")
 	require.Equal(t, []string{"a=1", "b=2", "c=3"}, e.Cookies, "cookies stand apart")
 	require.NotContains(t, e.Headers, "cookie")
-	require.Equal(t, "203.0.113.9, 127.0.0.1", e.Headers["x-forwarded-for"], "the caller's own claim does not replace its address")
+	require.Equal(t, "203.0.113.9, 127.0.0.1", e.Headers["x-forwarded-for"],
+		"the caller's own claim does not replace its address")
 	require.Equal(t, "/v1/queues/or%C3%A9ders/jobs/a%2Fb/ack", e.RawPath)
 	require.Equal(t, "tag=1&tag=2&x=%20y", e.RawQueryString)
 	require.Equal(t, map[string]string{"tag": "1,2", "x": " y"}, e.QueryStringParameters)
-	require.Equal(t, map[string]string{"queue": "oréders", "id": "a/b"}, e.PathParameters, "path parameters are decoded")
+	require.Equal(t, map[string]string{"queue": "oréders", "id": "a/b"}, e.PathParameters,
+		"path parameters are decoded")
 	require.Equal(t, map[string]string{"color": "blue"}, e.StageVariables)
 	require.Equal(t, `{"attempt":1}`, e.Body)
 	require.False(t, e.IsBase64Encoded)
@@ -132,8 +136,10 @@ func TestWhatARequestLacksIsNotInTheEvent(t *testing.T) {
 func TestBodiesThatAreNotTextTravelAsBase64BothWays(t *testing.T) {
 	t.Parallel()
 	binary := []byte{0, 255, 1, 254}
-	f := &function{answer: `{"statusCode":200,"isBase64Encoded":true,"body":"` + base64.StdEncoding.EncodeToString(binary) + `"}`}
-	_, text := send(t, http.MethodPost, door(t, f)+"/v1/queues/orders/jobs", binary, "Content-Type", "application/octet-stream")
+	f := &function{answer: `{"statusCode":200,"isBase64Encoded":true,"body":"` +
+		base64.StdEncoding.EncodeToString(binary) + `"}`}
+	_, text := send(t, http.MethodPost, door(t, f)+"/v1/queues/orders/jobs", binary, "Content-Type",
+		"application/octet-stream")
 	require.True(t, f.asked[0].IsBase64Encoded)
 	require.Equal(t, base64.StdEncoding.EncodeToString(binary), f.asked[0].Body)
 	require.Equal(t, string(binary), text)
@@ -143,7 +149,8 @@ func TestTheCallerOfASignedRequestIsInTheEvent(t *testing.T) {
 	t.Parallel()
 	f := &function{answer: ok}
 	send(t, http.MethodGet, door(t, f)+"/v1/queues", nil,
-		"Authorization", "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260101/eu-central-1/execute-api/aws4_request, SignedHeaders=host, Signature=00")
+		"Authorization",
+		"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260101/eu-central-1/execute-api/aws4_request, SignedHeaders=host, Signature=00")
 	require.NotNil(t, f.asked[0].RequestContext.Authorizer)
 	iam := f.asked[0].RequestContext.Authorizer.IAM
 	require.Equal(t, "AKIDEXAMPLE", iam.AccessKey)
@@ -163,13 +170,17 @@ func TestResponsesBecomeHTTP(t *testing.T) {
 			`{"statusCode":201,"headers":{"x-a":"1","content-type":"application/json"},"body":"{}"}`, 201, "{}",
 			http.Header{"X-A": {"1"}, "Content-Type": {"application/json"}},
 		},
-		"cookies become Set-Cookie":           {`{"statusCode":200,"cookies":["a=1; Secure","b=2"]}`, 200, "", http.Header{"Set-Cookie": {"a=1; Secure", "b=2"}}},
-		"a body without a type is plain text": {`{"statusCode":200,"body":"hi"}`, 200, "hi", http.Header{"Content-Type": {"text/plain; charset=utf-8"}}},
-		"JSON without a status is a 200":      {`{"hello":"world"}`, 200, `{"hello":"world"}`, http.Header{"Content-Type": {"application/json"}}},
-		"what is no JSON is an error":         {`oops`, 500, internal, nil},
-		"a status that is none is an error":   {`{"statusCode":9}`, 500, internal, nil},
-		"a status that is text is an error":   {`{"statusCode":"x"}`, 500, internal, nil},
-		"base64 that is none is an error":     {`{"statusCode":200,"isBase64Encoded":true,"body":"%"}`, 500, internal, nil},
+		"cookies become Set-Cookie": {`{"statusCode":200,"cookies":["a=1; Secure","b=2"]}`, 200, "",
+			http.Header{"Set-Cookie": {"a=1; Secure", "b=2"}}},
+		"a body without a type is plain text": {`{"statusCode":200,"body":"hi"}`, 200, "hi",
+			http.Header{"Content-Type": {"text/plain; charset=utf-8"}}},
+		"JSON without a status is a 200": {`{"hello":"world"}`, 200, `{"hello":"world"}`,
+			http.Header{"Content-Type": {"application/json"}}},
+		"what is no JSON is an error":       {`oops`, 500, internal, nil},
+		"a status that is none is an error": {`{"statusCode":9}`, 500, internal, nil},
+		"a status that is text is an error": {`{"statusCode":"x"}`, 500, internal, nil},
+		"base64 that is none is an error": {`{"statusCode":200,"isBase64Encoded":true,"body":"%"}`, 500, internal,
+			nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -196,14 +207,22 @@ func TestTheFrontDoorHasItsOwnRefusals(t *testing.T) {
 		message      string
 		invoked      bool
 	}{
-		"no route":                       {&function{answer: ok}, nil, "GET", "/v2/nothing", nil, 404, "Not Found", false},
-		"no route for the method":        {&function{answer: ok}, nil, "PUT", "/v1/queues", nil, 404, "Not Found", false},
-		"an empty path parameter":        {&function{answer: ok}, nil, "GET", "/v1/locks/", nil, 404, "Not Found", false},
-		"an unsigned call on IAM":        {&function{answer: ok}, []func(*gateway.Config){iam}, "GET", "/v1/queues", nil, 403, "Forbidden", false},
-		"a function that failed":         {&function{err: &gateway.FunctionError{Payload: []byte("boom")}}, nil, "GET", "/v1/queues", nil, 500, "Internal Server Error", true},
-		"a runtime that is away":         {&function{err: errors.New("no route to host")}, nil, "GET", "/v1/queues", nil, 500, "Internal Server Error", true},
-		"a function over the time limit": {&function{wait: true}, []func(*gateway.Config){hurry}, "GET", "/v1/queues", nil, 503, "Service Unavailable", false},
-		"a body over 10 MB":              {&function{answer: ok}, nil, "POST", "/v1/queues/q/jobs", make([]byte, 10<<20+1), 413, "Request Entity Too Large", false},
+		"no route": {&function{answer: ok}, nil, "GET", "/v2/nothing", nil, 404, "Not Found",
+			false},
+		"no route for the method": {&function{answer: ok}, nil, "PUT", "/v1/queues", nil, 404, "Not Found",
+			false},
+		"an empty path parameter": {&function{answer: ok}, nil, "GET", "/v1/locks/", nil, 404, "Not Found",
+			false},
+		"an unsigned call on IAM": {&function{answer: ok}, []func(*gateway.Config){iam}, "GET", "/v1/queues",
+			nil, 403, "Forbidden", false},
+		"a function that failed": {&function{err: &gateway.FunctionError{Payload: []byte("boom")}}, nil, "GET",
+			"/v1/queues", nil, 500, "Internal Server Error", true},
+		"a runtime that is away": {&function{err: errors.New("no route to host")}, nil, "GET", "/v1/queues",
+			nil, 500, "Internal Server Error", true},
+		"a function over the time limit": {&function{wait: true}, []func(*gateway.Config){hurry}, "GET", "/v1/queues",
+			nil, 503, "Service Unavailable", false},
+		"a body over 10 MB": {&function{answer: ok}, nil, "POST", "/v1/queues/q/jobs",
+			make([]byte, 10<<20+1), 413, "Request Entity Too Large", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -9,8 +9,9 @@ import (
 	"github.com/sluicehq/sluice/shared/routes"
 )
 
-// router finds the most specific route, as API Gateway does: a full match before a greedy one, and that before $default; among full
-// matches the one whose literal segments come first; a method before ANY.
+// router finds the most specific route, as API Gateway does: a full match before a greedy one, and
+// that before $default; among full matches the one whose literal segments come first; a method
+// before ANY.
 type router struct{ routes []pattern }
 
 type pattern struct {

@@ -1,4 +1,5 @@
-// Package lambdaproc builds the functions from source and runs them as real Lambda processes against a Runtime API.
+// Package lambdaproc builds the functions from source and runs them as real Lambda processes
+// against a Runtime API.
 package lambdaproc
 
 import (
@@ -31,9 +32,11 @@ func Root() (string, error) {
 	}
 }
 
-// Build compiles main packages ("./functions/...") as they are deployed, and puts the binaries, named by their folders, into dir.
+// Build compiles main packages ("./functions/...") as they are deployed, and puts the binaries,
+// named by their folders, into dir.
 //
-// They are kept in the repository's .cache, so that what has not changed is not linked again; builds of several processes take turns there.
+// They are kept in the repository's .cache, so that what has not changed is not linked again;
+// builds of several processes take turns there.
 func Build(ctx context.Context, root, dir string, packages ...string) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("go is not on the PATH; install Go 1.26 or later")

@@ -23,15 +23,18 @@ type Function struct {
 	RuntimeAPI string
 	// Processes is how many run at once. Default 1.
 	Processes int
-	// Concurrency is how many invocations one process takes at once (AWS_LAMBDA_MAX_CONCURRENCY). Default 1.
+	// Concurrency is how many invocations one process takes at once (AWS_LAMBDA_MAX_CONCURRENCY).
+	// Default 1.
 	Concurrency int
-	// Env is added to a minimal environment; nothing of this process's own is passed on but PATH, HOME and TMPDIR.
+	// Env is added to a minimal environment; nothing of this process's own is passed on but PATH,
+	// HOME and TMPDIR.
 	Env []string
 	// Log takes what the processes print.
 	Log io.Writer
 }
 
-// Fleet keeps a function's processes running: one that ends is started again, at once at first and then after up to two seconds.
+// Fleet keeps a function's processes running: one that ends is started again, at once at first and
+// then after up to two seconds.
 type Fleet struct {
 	fn     Function
 	cancel context.CancelFunc
@@ -80,14 +83,16 @@ func (f *Fleet) keep(ctx context.Context, slot int) {
 	}
 }
 
-// run starts one process and waits for its end. When ctx ends the process gets SIGTERM, and SIGKILL after a while.
+// run starts one process and waits for its end. When ctx ends the process gets SIGTERM, and SIGKILL
+// after a while.
 func (f *Fleet) run(ctx context.Context, slot int) error {
 	cmd := exec.CommandContext(ctx, f.fn.Binary) //nolint:gosec // a binary that this program built
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopLimit
 	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(),
-		"AWS_LAMBDA_RUNTIME_API=" + f.fn.RuntimeAPI, "AWS_LAMBDA_FUNCTION_NAME=" + f.fn.Name, "AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256",
+		"AWS_LAMBDA_RUNTIME_API=" + f.fn.RuntimeAPI, "AWS_LAMBDA_FUNCTION_NAME=" + f.fn.Name,
+		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256",
 		"AWS_LAMBDA_MAX_CONCURRENCY=" + strconv.Itoa(f.fn.Concurrency),
 	}, f.fn.Env...)
 	cmd.Stdout, cmd.Stderr = f.fn.Log, f.fn.Log
@@ -101,7 +106,8 @@ func (f *Fleet) run(ctx context.Context, slot int) error {
 	return cmd.Wait()
 }
 
-// Kill ends every process of the function as a crash would, and returns how many it hit. They are started again.
+// Kill ends every process of the function as a crash would, and returns how many it hit. They are
+// started again.
 func (f *Fleet) Kill() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -122,7 +122,8 @@ func askAgain(t *testing.T, l Backend) {
 		require.NoError(t, err, mode)
 		require.True(t, again.Reacquired, mode)
 		require.Equal(t, first.Fence, again.Fence, "%s: the fence stays", mode)
-		require.GreaterOrEqual(t, again.ExpiresAt-first.ExpiresAt, ttl.Milliseconds()-200, "the lease lasts the new ttl from now")
+		require.GreaterOrEqual(t, again.ExpiresAt-first.ExpiresAt, ttl.Milliseconds()-200,
+			"the lease lasts the new ttl from now")
 	}
 }
 
@@ -209,7 +210,8 @@ func readersShare(t *testing.T, l Backend) {
 	var tokens []string
 	last := int64(0)
 	for range 3 {
-		reader, err := l.Acquire(ctx, Request(t, lock.Request{Name: name, Mode: lock.Shared, Owner: "reader", TTL: time.Minute}))
+		reader, err := l.Acquire(ctx, Request(t,
+			lock.Request{Name: name, Mode: lock.Shared, Owner: "reader", TTL: time.Minute}))
 		require.NoError(t, err)
 		require.Greater(t, reader.Fence, last)
 		last = reader.Fence
@@ -264,7 +266,9 @@ func waitForRelease(t *testing.T, l Backend) {
 		}
 		close(got)
 	}()
-	time.AfterFunc(100*time.Millisecond, func() { _, _ = l.Release(context.WithoutCancel(ctx), lock.Lock, name, ann.Token) })
+	time.AfterFunc(100*time.Millisecond, func() {
+		_, _ = l.Release(context.WithoutCancel(ctx), lock.Lock, name, ann.Token)
+	})
 	bob, ok := <-got
 	require.True(t, ok)
 	require.Greater(t, bob.Fence, ann.Fence)
@@ -277,7 +281,8 @@ func waitForExpiry(t *testing.T, l Backend) {
 	require.NoError(t, err)
 	next, err := l.Acquire(ctx, Request(t, lock.Request{Name: name, Wait: lock.MaxWait}))
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, next.AcquiredAt, dead.ExpiresAt, "expires_at is never later than the next holder's acquisition")
+	require.GreaterOrEqual(t, next.AcquiredAt, dead.ExpiresAt,
+		"expires_at is never later than the next holder's acquisition")
 	require.Greater(t, next.Fence, dead.Fence)
 	require.Less(t, next.Waited, prompt)
 }

@@ -1,6 +1,8 @@
-// Package poller delivers SQS messages to a function, as Lambda's event source mapping does. It is a stand-in: kumo has none that polls.
+// Package poller delivers SQS messages to a function, as Lambda's event source mapping does. It is
+// a stand-in: kumo has none that polls.
 //
-// See https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html#services-sqs-batchfailurereporting.
+// See
+// https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html#services-sqs-batchfailurereporting.
 package poller
 
 import (
@@ -20,7 +22,8 @@ import (
 // SQS is what a Poller needs of a queue.
 type SQS interface {
 	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
-	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput, ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
+	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput,
+		...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
 }
 
 // Invoker calls a function and waits for its answer.
@@ -28,7 +31,8 @@ type Invoker interface {
 	Invoke(ctx context.Context, function string, payload []byte) ([]byte, error)
 }
 
-// Mapping says which queue goes to which function. The function's answers are taken as ReportBatchItemFailures.
+// Mapping says which queue goes to which function. The function's answers are taken as
+// ReportBatchItemFailures.
 type Mapping struct {
 	QueueURL, Function string
 	// BatchSize is how many messages one invocation takes at most, 1 to 10. Default 10.
@@ -60,7 +64,8 @@ func Start(client SQS, invoker Invoker, m Mapping) *Poller {
 	return p
 }
 
-// Stop ends it. A batch that is under way is given up, and visible again after the queue's visibility timeout.
+// Stop ends it. A batch that is under way is given up, and visible again after the queue's
+// visibility timeout.
 func (p *Poller) Stop() {
 	p.cancel()
 	p.wait.Wait()
@@ -104,18 +109,21 @@ func (p *Poller) deliver(ctx context.Context, batch []types.Message) error {
 	if err != nil || len(finished) == 0 {
 		return err
 	}
-	if _, err := p.sqs.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: aws.String(p.m.QueueURL), Entries: finished}); err != nil {
+	if _, err := p.sqs.DeleteMessageBatch(ctx,
+		&sqs.DeleteMessageBatchInput{QueueUrl: aws.String(p.m.QueueURL), Entries: finished}); err != nil {
 		return fmt.Errorf("error deleting a batch: %w", err)
 	}
 	return nil
 }
 
-// finished are the messages to delete. An answer that names a message that is not in the batch, or none, fails the whole batch.
+// finished are the messages to delete. An answer that names a message that is not in the batch, or
+// none, fails the whole batch.
 func finished(batch []types.Message, answer []byte) ([]types.DeleteMessageBatchRequestEntry, error) {
 	var response events.SQSEventResponse
 	if text := strings.TrimSpace(string(answer)); text != "" && text != "null" {
 		if err := json.Unmarshal(answer, &response); err != nil {
-			return nil, fmt.Errorf("a batch of %d came back: its answer is not a partial batch response: %w", len(batch), err)
+			return nil, fmt.Errorf("a batch of %d came back: its answer is not a partial batch response: %w",
+				len(batch), err)
 		}
 	}
 	failed := make(map[string]bool, len(response.BatchItemFailures))
@@ -129,7 +137,8 @@ func finished(batch []types.Message, answer []byte) ([]types.DeleteMessageBatchR
 			delete(failed, id)
 			continue
 		}
-		out = append(out, types.DeleteMessageBatchRequestEntry{Id: aws.String(fmt.Sprintf("m%d", len(out))), ReceiptHandle: m.ReceiptHandle})
+		out = append(out, types.DeleteMessageBatchRequestEntry{Id: aws.String(fmt.Sprintf("m%d", len(out))),
+			ReceiptHandle: m.ReceiptHandle})
 	}
 	for id := range failed {
 		return nil, fmt.Errorf("a batch of %d came back: it has no message %q that its answer names", len(batch), id)
@@ -142,12 +151,15 @@ func (p *Poller) event(batch []types.Message) events.SQSEvent {
 	name := p.m.QueueURL[strings.LastIndexByte(p.m.QueueURL, '/')+1:]
 	for _, m := range batch {
 		record := events.SQSMessage{
-			MessageId: aws.ToString(m.MessageId), ReceiptHandle: aws.ToString(m.ReceiptHandle), Body: aws.ToString(m.Body),
-			Md5OfBody: aws.ToString(m.MD5OfBody), Attributes: m.Attributes, MessageAttributes: make(map[string]events.SQSMessageAttribute),
-			EventSource: "aws:sqs", EventSourceARN: "arn:aws:sqs:local:000000000000:" + name, AWSRegion: "local",
+			MessageId: aws.ToString(m.MessageId), ReceiptHandle: aws.ToString(m.ReceiptHandle),
+			Body:      aws.ToString(m.Body),
+			Md5OfBody: aws.ToString(m.MD5OfBody), Attributes: m.Attributes,
+			MessageAttributes: make(map[string]events.SQSMessageAttribute),
+			EventSource:       "aws:sqs", EventSourceARN: "arn:aws:sqs:local:000000000000:" + name, AWSRegion: "local",
 		}
 		for key, a := range m.MessageAttributes {
-			record.MessageAttributes[key] = events.SQSMessageAttribute{StringValue: a.StringValue, BinaryValue: a.BinaryValue, DataType: aws.ToString(a.DataType)}
+			record.MessageAttributes[key] = events.SQSMessageAttribute{StringValue: a.StringValue,
+				BinaryValue: a.BinaryValue, DataType: aws.ToString(a.DataType)}
 		}
 		e.Records = append(e.Records, record)
 	}

@@ -20,7 +20,8 @@ import (
 	"github.com/sluicehq/sluice/localstack/redistest"
 )
 
-// consumer is a stand-in for a function: it keeps the bodies of every batch and answers as it is told.
+// consumer is a stand-in for a function: it keeps the bodies of every batch and answers as it is
+// told.
 type consumer struct {
 	answer func(events.SQSEvent) (string, error)
 
@@ -64,7 +65,8 @@ func deliver(t *testing.T, c *consumer, bodies ...string) {
 	for _, body := range bodies {
 		_, err := cloud.SQS.SendMessage(t.Context(), &sqs.SendMessageInput{
 			QueueUrl: aws.String(url), MessageBody: aws.String(body),
-			MessageAttributes: map[string]types.MessageAttributeValue{"sluice-job-id": {DataType: aws.String("String"), StringValue: aws.String("id-" + body)}},
+			MessageAttributes: map[string]types.MessageAttributeValue{"sluice-job-id": {DataType: aws.String("String"),
+				StringValue: aws.String("id-" + body)}},
 		})
 		require.NoError(t, err)
 	}
@@ -80,7 +82,8 @@ func TestOnlyWhatABatchReportsAsFailedComesBack(t *testing.T) {
 		var r events.SQSEventResponse
 		for _, m := range e.Records {
 			if m.Body == "bad" {
-				r.BatchItemFailures = append(r.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
+				r.BatchItemFailures = append(r.BatchItemFailures,
+					events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
 			}
 		}
 		text, err := json.Marshal(r)
@@ -101,9 +104,15 @@ func TestOnlyWhatABatchReportsAsFailedComesBack(t *testing.T) {
 func TestAWholeBatchComesBackAfterAFailureThatNamesNone(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(events.SQSEvent) (string, error){
-		"the function failed":                   func(events.SQSEvent) (string, error) { return "", errors.New("boom") },
-		"the answer names an unknown message":   func(events.SQSEvent) (string, error) { return `{"batchItemFailures":[{"itemIdentifier":"x"}]}`, nil },
-		"the answer names nothing":              func(events.SQSEvent) (string, error) { return `{"batchItemFailures":[{"itemIdentifier":""}]}`, nil },
+		"the function failed": func(events.SQSEvent) (string, error) {
+			return "", errors.New("boom")
+		},
+		"the answer names an unknown message": func(events.SQSEvent) (string, error) {
+			return `{"batchItemFailures":[{"itemIdentifier":"x"}]}`, nil
+		},
+		"the answer names nothing": func(events.SQSEvent) (string, error) {
+			return `{"batchItemFailures":[{"itemIdentifier":""}]}`, nil
+		},
 		"the answer is no partial batch answer": func(events.SQSEvent) (string, error) { return `[1]`, nil },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +137,9 @@ func TestAnAnswerWithoutFailuresEndsTheBatch(t *testing.T) {
 			}}
 			deliver(t, c, "first", "first", "first")
 			deliver(t, c, "later")
-			require.Eventually(t, func() bool { return c.times("later") >= 5 }, patience, 10*time.Millisecond, "visibility timeouts pass")
+			require.Eventually(t, func() bool {
+				return c.times("later") >= 5
+			}, patience, 10*time.Millisecond, "visibility timeouts pass")
 			require.LessOrEqual(t, c.times("first"), 3, "and the first were not delivered again")
 		})
 	}

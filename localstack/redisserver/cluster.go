@@ -16,7 +16,8 @@ const slots = 16384
 // Cluster is a Redis Cluster of masters only.
 type Cluster struct{ Nodes []*Server }
 
-// StartCluster runs n masters that share the slots evenly, and waits until each of them sees the whole cluster.
+// StartCluster runs n masters that share the slots evenly, and waits until each of them sees the
+// whole cluster.
 func StartCluster(ctx context.Context, n int, options Options) (*Cluster, error) {
 	options.Cluster = true
 	c := &Cluster{}
@@ -46,7 +47,8 @@ func (c *Cluster) join(ctx context.Context) error {
 		if err := client.ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
 			return err
 		}
-		// Nodes must not fight over one epoch, or the first seconds of the cluster are spent on settling that.
+		// Nodes must not fight over one epoch, or the first seconds of the cluster are spent on
+		// settling that.
 		if err := client.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
 			return err
 		}
@@ -68,7 +70,8 @@ func (c *Cluster) join(ctx context.Context) error {
 func awaitCluster(ctx context.Context, client *redis.Client, nodes int) error {
 	for {
 		info, err := client.ClusterInfo(ctx).Result()
-		if err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", nodes)) {
+		if err == nil && strings.Contains(info, "cluster_state:ok") &&
+			strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", nodes)) {
 			return nil
 		}
 		select {

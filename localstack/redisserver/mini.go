@@ -7,8 +7,9 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// Mini is an embedded miniredis whose clock runs. It is a stand-in for machines without redis-server: its Lua prints large numbers in
-// full, it never raises CROSSSLOT or BUSY, and it keeps nothing over a restart.
+// Mini is an embedded miniredis whose clock runs. It is a stand-in for machines without
+// redis-server: its Lua prints large numbers in full, it never raises CROSSSLOT or BUSY, and it
+// keeps nothing over a restart.
 type Mini struct {
 	server *miniredis.Miniredis
 	stop   chan struct{}

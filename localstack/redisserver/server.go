@@ -1,4 +1,5 @@
-// Package redisserver runs real redis-server processes on loopback: alone, as a replica, or as a cluster of masters.
+// Package redisserver runs real redis-server processes on loopback: alone, as a replica, or as a
+// cluster of masters.
 package redisserver
 
 import (
@@ -27,12 +28,14 @@ var ErrMissing = errors.New("redis-server is not on the PATH; type: sudo apt-get
 // startLimit bounds the start of one server. It is long because a machine may be busy.
 const startLimit = 20 * time.Second
 
-// startTries bounds how often a server is started on another port because somebody else took the one that was free.
+// startTries bounds how often a server is started on another port because somebody else took the
+// one that was free.
 const startTries = 5
 
 // Options describe one server.
 type Options struct {
-	// Durable appends every write to a file and syncs it before the answer, so that Kill loses nothing that was acknowledged.
+	// Durable appends every write to a file and syncs it before the answer, so that Kill loses
+	// nothing that was acknowledged.
 	Durable bool
 	// ReplicaOf makes it a replica of the server at this address.
 	ReplicaOf string
@@ -75,7 +78,8 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 		switch {
 		case err == nil:
 			return s, nil
-		case try < startTries && strings.Contains(err.Error(), "Address already in use"): // somebody took the port, or a cluster node's second one
+		// somebody took the port, or a cluster node's second one
+		case try < startTries && strings.Contains(err.Error(), "Address already in use"):
 			continue
 		}
 		_ = os.RemoveAll(dir)
@@ -137,9 +141,11 @@ func (s *Server) Restart(ctx context.Context) error {
 
 func (s *Server) args() []string {
 	port := strconv.Itoa(s.port)
-	args := []string{"--bind", "127.0.0.1", "--save", "", "--daemonize", "no", "--loglevel", "warning", "--dir", s.dir, "--repl-diskless-sync-delay", "0"}
+	args := []string{"--bind", "127.0.0.1", "--save", "", "--daemonize", "no", "--loglevel", "warning", "--dir", s.dir,
+		"--repl-diskless-sync-delay", "0"}
 	if t := s.options.TLS; t != nil {
-		args = append(args, "--port", "0", "--tls-port", port, "--tls-cert-file", t.Cert, "--tls-key-file", t.Key, "--tls-ca-cert-file", t.CA, "--tls-auth-clients", "no")
+		args = append(args, "--port", "0", "--tls-port", port, "--tls-cert-file", t.Cert, "--tls-key-file", t.Key,
+			"--tls-ca-cert-file", t.CA, "--tls-auth-clients", "no")
 	} else {
 		args = append(args, "--port", port)
 	}
@@ -147,7 +153,8 @@ func (s *Server) args() []string {
 		args = append(args, "--appendonly", "yes", "--appendfsync", "always")
 	}
 	if s.options.Cluster {
-		args = append(args, "--cluster-enabled", "yes", "--cluster-config-file", filepath.Join(s.dir, "nodes.conf"), "--cluster-node-timeout", "2000")
+		args = append(args, "--cluster-enabled", "yes", "--cluster-config-file", filepath.Join(s.dir, "nodes.conf"),
+			"--cluster-node-timeout", "2000")
 	}
 	if s.options.ReplicaOf != "" {
 		host, replicaPort, _ := net.SplitHostPort(s.options.ReplicaOf)
@@ -156,7 +163,8 @@ func (s *Server) args() []string {
 	return append(args, s.options.Args...)
 }
 
-// await polls until the server answers at all; a refusal such as LOADING, NOAUTH or MASTERDOWN is no reason to give up.
+// await polls until the server answers at all; a refusal such as LOADING, NOAUTH or MASTERDOWN is
+// no reason to give up.
 func (s *Server) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -175,7 +183,8 @@ func (s *Server) await(ctx context.Context) error {
 	}
 }
 
-// answers sends an inline PING over a bare connection: a driver would log each refusal while the server starts.
+// answers sends an inline PING over a bare connection: a driver would log each refusal while the
+// server starts.
 func (s *Server) answers(ctx context.Context) bool {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.Addr())
 	if err != nil {
@@ -227,7 +236,8 @@ func (s *Server) Resume() error { return s.Signal(syscall.SIGCONT) }
 // Kill ends the process as a crash would, and waits until it is gone. Restart brings it back.
 func (s *Server) Kill() error { return s.end(syscall.SIGKILL) }
 
-// Stop lets the process end in order, and waits. Restart brings it back; without Durable its data is gone.
+// Stop lets the process end in order, and waits. Restart brings it back; without Durable its data
+// is gone.
 func (s *Server) Stop() error { return s.end(syscall.SIGTERM) }
 
 func (s *Server) end(sig syscall.Signal) error {

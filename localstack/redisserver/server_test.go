@@ -13,7 +13,8 @@ import (
 
 func dial(t *testing.T, addr string) *redis.Client {
 	t.Helper()
-	c := redis.NewClient(&redis.Options{Addr: addr, Protocol: 2, DisableIdentity: true, MaxRetries: -1, ContextTimeoutEnabled: true})
+	c := redis.NewClient(&redis.Options{Addr: addr, Protocol: 2, DisableIdentity: true, MaxRetries: -1,
+		ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -54,7 +55,9 @@ func TestAReplicaFollowsAndCanBePromoted(t *testing.T) {
 	replica := start(t, redisserver.Options{ReplicaOf: primary.Addr()})
 	c := dial(t, replica.Addr())
 	require.NoError(t, dial(t, primary.Addr()).Set(t.Context(), "k", "v", 0).Err())
-	require.Eventually(t, func() bool { return c.Get(t.Context(), "k").Val() == "v" }, 15*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return c.Get(t.Context(), "k").Val() == "v"
+	}, 15*time.Second, 10*time.Millisecond)
 	require.ErrorContains(t, c.Set(t.Context(), "k", "w", 0).Err(), "READONLY")
 	require.NoError(t, c.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
 	require.NoError(t, c.Set(t.Context(), "k", "w", 0).Err())
@@ -93,5 +96,7 @@ func TestMiniredisHasAClockThatRuns(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, m.Close()) })
 	c := dial(t, m.Addr())
 	require.NoError(t, c.Set(t.Context(), "k", "v", 50*time.Millisecond).Err())
-	require.Eventually(t, func() bool { return c.Exists(t.Context(), "k").Val() == 0 }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return c.Exists(t.Context(), "k").Val() == 0
+	}, 5*time.Second, 5*time.Millisecond)
 }

@@ -1,4 +1,5 @@
-// Package redistest gives tests a real Redis: one server, a cluster of three masters, or miniredis where a suite allows it.
+// Package redistest gives tests a real Redis: one server, a cluster of three masters, or miniredis
+// where a suite allows it.
 //
 // A test that finds no redis-server fails with the line to type; none is skipped.
 package redistest
@@ -85,7 +86,8 @@ func Name(prefix string) string { return prefix + "-" + strings.ToLower(rand.Tex
 func client(t testing.TB, addrs []string, cluster bool) redis.UniversalClient {
 	t.Helper()
 	c := redis.NewUniversalClient(&redis.UniversalOptions{
-		Addrs: addrs, IsClusterMode: cluster, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1,
+		Addrs: addrs, IsClusterMode: cluster, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true,
+		MaxRetries: -1, DialerRetries: 1,
 		DialTimeout: 2 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, PoolSize: 64,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})

@@ -18,7 +18,8 @@ import (
 	"github.com/sluicehq/sluice/localstack/redisserver"
 )
 
-// Certificate makes a certificate for the addresses, signed by itself, and the configuration of a client that trusts it and nothing else.
+// Certificate makes a certificate for the addresses, signed by itself, and the configuration of a
+// client that trusts it and nothing else.
 func Certificate(t testing.TB, addresses ...string) (*redisserver.TLSFiles, *tls.Config) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -27,7 +28,8 @@ func Certificate(t testing.TB, addresses ...string) (*redisserver.TLSFiles, *tls
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "sluice test"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, // the nodes of a cluster call each other
+		// the nodes of a cluster call each other
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	for _, a := range addresses {
 		if ip := net.ParseIP(a); ip != nil {
@@ -42,7 +44,8 @@ func Certificate(t testing.TB, addresses ...string) (*redisserver.TLSFiles, *tls
 	fail(t, err)
 
 	folder := t.TempDir()
-	files := &redisserver.TLSFiles{Cert: filepath.Join(folder, "cert.pem"), Key: filepath.Join(folder, "key.pem"), CA: filepath.Join(folder, "cert.pem")}
+	files := &redisserver.TLSFiles{Cert: filepath.Join(folder, "cert.pem"), Key: filepath.Join(folder, "key.pem"),
+		CA: filepath.Join(folder, "cert.pem")}
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	fail(t, os.WriteFile(files.Cert, text, 0o600))
 	fail(t, os.WriteFile(files.Key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), 0o600))

@@ -1,4 +1,5 @@
-// A consumer function to try things with: `go run ./localstack up --consumer orders=./localstack/sample`.
+// A consumer function to try things with: `go run ./localstack up --consumer
+// orders=./localstack/sample`.
 //
 // It prints each job. A payload such as {"fail_attempts": 2} makes it fail that many attempts.
 package main
@@ -29,15 +30,16 @@ func newConsumer(endpoint string, log *slog.Logger) (*consumer.Consumer, error) 
 	if err != nil {
 		return nil, fmt.Errorf("error configuring the client: %w", err)
 	}
-	return consumer.New(consumer.Config{Client: api, Logger: log, Handle: func(ctx context.Context, m *consumer.Message) error {
-		var order struct {
-			FailAttempts int `json:"fail_attempts"`
-		}
-		_ = m.Decode(&order) // any payload will do
-		log.InfoContext(ctx, "a job", "id", m.JobID, "queue", m.Queue, "attempt", m.Attempt)
-		if m.Attempt <= order.FailAttempts {
-			return fmt.Errorf("attempt %d of %d failed, as the payload asked", m.Attempt, order.FailAttempts)
-		}
-		return nil
-	}})
+	return consumer.New(consumer.Config{Client: api, Logger: log,
+		Handle: func(ctx context.Context, m *consumer.Message) error {
+			var order struct {
+				FailAttempts int `json:"fail_attempts"`
+			}
+			_ = m.Decode(&order) // any payload will do
+			log.InfoContext(ctx, "a job", "id", m.JobID, "queue", m.Queue, "attempt", m.Attempt)
+			if m.Attempt <= order.FailAttempts {
+				return fmt.Errorf("attempt %d of %d failed, as the payload asked", m.Attempt, order.FailAttempts)
+			}
+			return nil
+		}})
 }

@@ -29,16 +29,19 @@ const (
 	outboxTable = "sluice-outbox"
 	lockTable   = "sluice-locks"
 
-	// concurrency is how many invocations a process takes at once. A waiting lock is an invocation for up to 20 s; Lambda would start more
-	// instances, and here waiters must not keep a release out either.
+	// concurrency is how many invocations a process takes at once. A waiting lock is an invocation
+	// for up to 20 s; Lambda would start more instances, and here waiters must not keep a release
+	// out either.
 	concurrency  = 32
 	readyTimeout = 30 * time.Second
 )
 
-// timeouts are the functions' Lambda timeouts. The dispatcher's is longer than its schedule, so that each invocation meets its successor.
+// timeouts are the functions' Lambda timeouts. The dispatcher's is longer than its schedule, so
+// that each invocation meets its successor.
 func (s *Stack) timeouts() map[string]time.Duration {
 	return map[string]time.Duration{
-		"lock": 29 * time.Second, "enqueue": 10 * time.Second, "limit": 10 * time.Second, dispatcher: s.cfg.Tick + 30*time.Second,
+		"lock": 29 * time.Second, "enqueue": 10 * time.Second, "limit": 10 * time.Second, dispatcher: s.cfg.Tick +
+			30*time.Second,
 	}
 }
 
@@ -65,7 +68,8 @@ func (s *Stack) createQueues(ctx context.Context) error {
 
 func (s *Stack) createTables(ctx context.Context, c *cloud.Cloud) error {
 	client := dynamodb.NewFromConfig(c.Config())
-	for _, table := range []*dynamodb.CreateTableInput{dynamopolicy.TableInput(policyTable), outbox.TableInput(outboxTable), dynamolock.TableInput(lockTable)} {
+	for _, table := range []*dynamodb.CreateTableInput{dynamopolicy.TableInput(policyTable),
+		outbox.TableInput(outboxTable), dynamolock.TableInput(lockTable)} {
 		if _, err := client.CreateTable(ctx, table); err != nil {
 			return fmt.Errorf("error creating the table %q: %w", aws.ToString(table.TableName), err)
 		}
@@ -93,7 +97,8 @@ func (s *Stack) startFunctions(ctx context.Context, c *cloud.Cloud, binaries str
 			perProcess = 1 // overlapping invocations are in processes of their own, as at AWS
 		}
 		fleet, err := lambdaproc.Start(lambdaproc.Function{ //nolint:contextcheck // the processes outlive the start
-			Name: name, Binary: filepath.Join(binaries, name), RuntimeAPI: c.Host() + "/_runtime/" + name, Processes: s.cfg.Processes,
+			Name: name, Binary: filepath.Join(binaries, name), RuntimeAPI: c.Host() + "/_runtime/" + name,
+			Processes:   s.cfg.Processes,
 			Concurrency: perProcess, Env: append(env, s.cfg.Env...), Log: s.log,
 		})
 		if err != nil {

@@ -1,4 +1,5 @@
-// Package stack is the whole system on one machine: Redis, a local AWS, the functions as real Lambda processes, and the front door.
+// Package stack is the whole system on one machine: Redis, a local AWS, the functions as real
+// Lambda processes, and the front door.
 package stack
 
 import (
@@ -27,11 +28,14 @@ import (
 
 // Config says what to run and where.
 type Config struct {
-	// APIAddr and AWSAddr are host:port; port 0 takes a free one. Defaults 127.0.0.1:4000 and 127.0.0.1:4566.
+	// APIAddr and AWSAddr are host:port; port 0 takes a free one. Defaults 127.0.0.1:4000 and
+	// 127.0.0.1:4566.
 	APIAddr, AWSAddr string
-	// RedisURL is a Redis to use. Empty: a redis-server from the PATH, or else an embedded miniredis.
+	// RedisURL is a Redis to use. Empty: a redis-server from the PATH, or else an embedded
+	// miniredis.
 	RedisURL string
-	// Queues are the names of the queues. One that ends in ".fifo" is a FIFO queue. Default orders, emails.
+	// Queues are the names of the queues. One that ends in ".fifo" is a FIFO queue. Default orders,
+	// emails.
 	Queues []string
 	// Processes is how many processes each function has. Default 4.
 	Processes int
@@ -39,7 +43,8 @@ type Config struct {
 	Tick time.Duration
 	// LockNodes is how many further Redis servers serve quorum locks. Zero is none.
 	LockNodes int
-	// Consumers maps a queue to the folder of a Lambda function of this repository, "./localstack/sample", that gets its messages.
+	// Consumers maps a queue to the folder of a Lambda function of this repository,
+	// "./localstack/sample", that gets its messages.
 	Consumers map[string]string
 	// Log takes what the functions print. Default: nowhere.
 	Log io.Writer
@@ -47,7 +52,8 @@ type Config struct {
 	Progress func(string)
 	// Env is further environment for every function.
 	Env []string
-	// Target, when not nil, is told the address of the local AWS before the functions start, for a proxy between them.
+	// Target, when not nil, is told the address of the local AWS before the functions start, for a
+	// proxy between them.
 	Target func(endpoint string) error
 	// Gateway tunes the front door: RequireIAM, Credentials, Authorizers and StageVariables.
 	Gateway gateway.Config
@@ -82,7 +88,8 @@ func (c Config) withDefaults() Config {
 type Stack struct {
 	// APIURL is the front door, AWSEndpoint the local AWS.
 	APIURL, AWSEndpoint string
-	// RedisURL is the Redis that is used, and RedisKind which that is: "given", "redis-server" or "miniredis".
+	// RedisURL is the Redis that is used, and RedisKind which that is: "given", "redis-server" or
+	// "miniredis".
 	RedisURL, RedisKind string
 	// QueueURLs are the SQS queues by name.
 	QueueURLs map[string]string
@@ -99,7 +106,8 @@ type Stack struct {
 	closed  bool
 }
 
-// Start starts everything and returns when every function answers. A process can have one Stack: the state of kumo, its AWS, is the process's.
+// Start starts everything and returns when every function answers. A process can have one Stack:
+// the state of kumo, its AWS, is the process's.
 func Start(ctx context.Context, cfg Config) (*Stack, error) {
 	cfg = cfg.withDefaults()
 	s := &Stack{cfg: cfg, fleets: make(map[string]*lambdaproc.Fleet), log: &lines{out: cfg.Log}}
@@ -179,8 +187,11 @@ func (s *Stack) build(ctx context.Context) (dir string, done <-chan error) {
 	go func() {
 		root, err := lambdaproc.Root()
 		if err == nil {
-			slow := time.AfterFunc(2*time.Second, func() { s.cfg.Progress("building the functions (the first time takes a minute)…") })
-			err = lambdaproc.Build(ctx, root, dir, append(slices.Collect(maps.Values(s.cfg.Consumers)), "./functions/...")...)
+			slow := time.AfterFunc(2*time.Second, func() {
+				s.cfg.Progress("building the functions (the first time takes a minute)…")
+			})
+			err = lambdaproc.Build(ctx, root, dir, append(slices.Collect(maps.Values(s.cfg.Consumers)),
+				"./functions/...")...)
 			slow.Stop()
 		}
 		result <- err
@@ -241,7 +252,8 @@ func (s *Stack) tick(invoker gateway.Invoker) {
 	s.onClose(func() error { t.Stop(); return nil })
 }
 
-// dispatch invokes the dispatcher, and again while it is not reached, as EventBridge Scheduler does: its processes may just be starting.
+// dispatch invokes the dispatcher, and again while it is not reached, as EventBridge Scheduler
+// does: its processes may just be starting.
 func dispatch(ctx context.Context, invoker gateway.Invoker) error {
 	for {
 		_, err := invoker.Invoke(ctx, dispatcher, []byte("{}"))

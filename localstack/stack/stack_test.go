@@ -57,7 +57,8 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) (code int, err error) {
 	system, err = stack.Start(context.Background(), stack.Config{
-		APIAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", Processes: 2, Log: output, Consumers: map[string]string{"orders": "./localstack/sample"},
+		APIAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", Processes: 2, Log: output,
+		Consumers: map[string]string{"orders": "./localstack/sample"},
 	})
 	if err != nil {
 		return 1, err
@@ -72,7 +73,9 @@ func run(m *testing.M) (code int, err error) {
 func TestACrashedFunctionIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, 2, system.Kill("lock"))
-	require.Eventually(t, func() bool { return output.count("function lock ended (signal: killed) and is started again") == 2 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool {
+		return output.count("function lock ended (signal: killed) and is started again") == 2
+	}, patience, time.Millisecond)
 	require.Eventually(t, func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
@@ -103,6 +106,8 @@ func TestTheDispatcherIsAtWorkFromTheStart(t *testing.T) {
 	t.Parallel()
 	require.Eventually(t, func() bool {
 		health, err := api.Health(t.Context())
-		return err == nil && slices.ContainsFunc(health.Checks, func(c client.HealthCheck) bool { return c.Name == "dispatcher" && c.Status == "ok" })
+		return err == nil && slices.ContainsFunc(health.Checks, func(c client.HealthCheck) bool {
+			return c.Name == "dispatcher" && c.Status == "ok"
+		})
 	}, patience, 10*time.Millisecond)
 }

@@ -1,4 +1,5 @@
-// Package ticker invokes the dispatcher as EventBridge Scheduler does. It is a stand-in: no schedule fires on a laptop.
+// Package ticker invokes the dispatcher as EventBridge Scheduler does. It is a stand-in: no
+// schedule fires on a laptop.
 package ticker
 
 import (
@@ -10,7 +11,8 @@ import (
 // Invoke starts one invocation and waits for its end.
 type Invoke func(context.Context) error
 
-// Ticker invokes once at the start and then every interval, without waiting for the invocation before: they overlap, as they do at AWS.
+// Ticker invokes once at the start and then every interval, without waiting for the invocation
+// before: they overlap, as they do at AWS.
 type Ticker struct {
 	cancel context.CancelFunc
 	wait   sync.WaitGroup

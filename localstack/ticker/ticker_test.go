@@ -58,7 +58,10 @@ func TestAFailedInvocationIsReportedAndDoesNotEndTheTicker(t *testing.T) {
 func TestStopEndsInvocationsThatAreUnderWayWithoutAComplaint(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		tick := ticker.Start(time.Minute, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, func(err error) { t.Error(err) })
+		tick := ticker.Start(time.Minute, func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}, func(err error) { t.Error(err) })
 		synctest.Wait()
 		tick.Stop()
 	})

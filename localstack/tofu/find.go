@@ -33,8 +33,8 @@ func (t Tool) Host() string {
 	return "registry.terraform.io"
 }
 
-// Find looks for a tool of a minor version of 1 at least as new, of either maker: tofu on the PATH, what `make tofu` has built under root, terraform on
-// the PATH. Errors: [ErrNotFound].
+// Find looks for a tool of a minor version of 1 at least as new, of either maker: tofu on the PATH,
+// what `make tofu` has built under root, terraform on the PATH. Errors: [ErrNotFound].
 func Find(ctx context.Context, root string, minor int) (Tool, error) {
 	for _, candidate := range []string{"tofu", filepath.Join(root, ".cache", "bin", "tofu"), "terraform"} {
 		path, err := exec.LookPath(candidate)
@@ -85,7 +85,8 @@ func (t Tool) minor() int {
 	return n
 }
 
-// environment is this process's, without what would change how the tool runs, and with further variables.
+// environment is this process's, without what would change how the tool runs, and with further
+// variables.
 func environment(further ...string) []string {
 	var env []string
 	for _, v := range os.Environ() {

@@ -28,11 +28,13 @@ type Workspace struct {
 	env  []string
 }
 
-// Open makes a workspace of dir in which the provider sluice is the one that [BuildProvider] put into provider: nothing is downloaded, and `init` is not
-// needed. env is further environment, "NAME=value".
+// Open makes a workspace of dir in which the provider sluice is the one that [BuildProvider] put
+// into provider: nothing is downloaded, and `init` is not needed. env is further environment,
+// "NAME=value".
 func (t Tool) Open(dir, provider string, env ...string) (*Workspace, error) {
 	config := filepath.Join(dir, "cli.tfrc")
-	text := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n", "sluicehq/sluice", provider)
+	text := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n",
+		"sluicehq/sluice", provider)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("error writing the configuration of %s: %w", t.Name, err)
 	}

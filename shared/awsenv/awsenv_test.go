@@ -11,7 +11,8 @@ import (
 )
 
 func lambda(vars map[string]string) func(string) string {
-	env := map[string]string{"AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key", "AWS_SESSION_TOKEN": "session"}
+	env := map[string]string{"AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key",
+		"AWS_SESSION_TOKEN": "session"}
 	maps.Copy(env, vars)
 	return func(name string) string { return env[name] }
 }

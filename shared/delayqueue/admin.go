@@ -35,12 +35,16 @@ func (q *Queues) Stats(ctx context.Context, queue string) (Stats, error) {
 	return total, nil
 }
 
-// pausesKey holds for each paused queue until when, so that a pause holds for shards that are added later, too.
+// pausesKey holds for each paused queue until when, so that a pause holds for shards that are added
+// later, too.
 const pausesKey = "{sluice:layout}:pauses"
 
-// Pause stops a queue's jobs from being claimed, until an instant in ms since the epoch, or for good when that is zero.
+// Pause stops a queue's jobs from being claimed, until an instant in ms since the epoch, or for
+// good when that is zero.
 func (q *Queues) Pause(ctx context.Context, queue string, untilMS int64) error {
-	if err := q.conn.Do(ctx, func(ctx context.Context) error { return q.conn.Client().HSet(ctx, pausesKey, queue, untilMS).Err() }); err != nil {
+	if err := q.conn.Do(ctx, func(ctx context.Context) error {
+		return q.conn.Client().HSet(ctx, pausesKey, queue, untilMS).Err()
+	}); err != nil {
 		return err
 	}
 	return q.eachShard(ctx, func(ctx context.Context, shard int) error {
@@ -50,7 +54,9 @@ func (q *Queues) Pause(ctx context.Context, queue string, untilMS int64) error {
 
 // Resume ends a Pause.
 func (q *Queues) Resume(ctx context.Context, queue string) error {
-	if err := q.conn.Do(ctx, func(ctx context.Context) error { return q.conn.Client().HDel(ctx, pausesKey, queue).Err() }); err != nil {
+	if err := q.conn.Do(ctx, func(ctx context.Context) error {
+		return q.conn.Client().HDel(ctx, pausesKey, queue).Err()
+	}); err != nil {
 		return err
 	}
 	return q.eachShard(ctx, func(ctx context.Context, shard int) error {
@@ -98,7 +104,8 @@ func (q *Queues) eachShard(ctx context.Context, do func(context.Context, int) er
 	return nil
 }
 
-// Redrive sends dead jobs back to scheduled, due now, with attempt 0: those of ids, or without any up to limit of the oldest. It returns how many moved.
+// Redrive sends dead jobs back to scheduled, due now, with attempt 0: those of ids, or without any
+// up to limit of the oldest. It returns how many moved.
 func (q *Queues) Redrive(ctx context.Context, queue string, ids []string, limit int) (int64, error) {
 	shards, err := q.allShards(ctx)
 	if err != nil {
@@ -122,7 +129,8 @@ func (q *Queues) Redrive(ctx context.Context, queue string, ids []string, limit 
 			}
 			continue
 		}
-		for step := int64(MaxBatch); step == MaxBatch && moved < int64(limit); { // in steps, so that no call holds Redis up
+		// in steps, so that no call holds Redis up
+		for step := int64(MaxBatch); step == MaxBatch && moved < int64(limit); {
 			step = min(int64(limit)-moved, MaxBatch)
 			n, err := q.redriveShard(ctx, queue, shard, step, nil)
 			if moved += n; err != nil {
@@ -141,10 +149,12 @@ func (q *Queues) redriveShard(ctx context.Context, queue string, shard int, most
 	return number(reply), err
 }
 
-// layoutKey holds every shard count that the queues were ever run with, so that a change of the count strands no job.
+// layoutKey holds every shard count that the queues were ever run with, so that a change of the
+// count strands no job.
 const layoutKey = "{sluice:layout}:shards"
 
-// Register notes this deployment's shard count, and reads those of its past. Call it at start and now and then.
+// Register notes this deployment's shard count, and reads those of its past. Call it at start and
+// now and then.
 func (q *Queues) Register(ctx context.Context) error {
 	var added *redis.IntCmd
 	var members *redis.StringSliceCmd
@@ -177,7 +187,8 @@ func (q *Queues) Register(ctx context.Context) error {
 // allShards is how many shards there are or ever were.
 func (q *Queues) allShards(ctx context.Context) (int, error) {
 	if !q.registered() {
-		if err := q.Register(ctx); err != nil && q.layoutCount() == 0 { // what is known will do: a full Redis can still be read
+		// what is known will do: a full Redis can still be read
+		if err := q.Register(ctx); err != nil && q.layoutCount() == 0 {
 			return 0, err
 		}
 	}

@@ -49,10 +49,12 @@ func (q *Queues) find(ctx context.Context, id string, try func(shard int) (Info,
 }
 
 func notFound(id string) error {
-	return fault.New(fault.JobNotFound, "there is no job %q in this queue, or it finished longer ago than the dedup window", id)
+	return fault.New(fault.JobNotFound,
+		"there is no job %q in this queue, or it finished longer ago than the dedup window", id)
 }
 
-// Cancel takes a scheduled job out. Errors: job_not_found; job_conflict once it is on its way; store_unavailable.
+// Cancel takes a scheduled job out. Errors: job_not_found; job_conflict once it is on its way;
+// store_unavailable.
 func (q *Queues) Cancel(ctx context.Context, queue, id string) (Info, error) {
 	return q.change(ctx, queue, id, "cancel", "", nil)
 }
@@ -66,7 +68,8 @@ type Change struct {
 	Payload json.RawMessage
 }
 
-// Reschedule changes a scheduled job and keeps its id. Errors: job_not_found; job_conflict once it is on its way; store_unavailable.
+// Reschedule changes a scheduled job and keeps its id. Errors: job_not_found; job_conflict once it
+// is on its way; store_unavailable.
 func (q *Queues) Reschedule(ctx context.Context, queue, id string, c Change) (Info, error) {
 	when := ""
 	switch {
@@ -85,7 +88,8 @@ func (q *Queues) change(ctx context.Context, queue, id, what, when string, paylo
 	}
 	return q.find(ctx, id, func(shard int) (Info, error) {
 		p := placeOf(queue, shard)
-		rows, err := q.rows(ctx, q.scripts.change, []string{p.due, p.done, p.jobs}, what, id, q.cfg.DedupWindow.Milliseconds(), when, packed, fresh,
+		rows, err := q.rows(ctx, q.scripts.change, []string{p.due, p.done, p.jobs}, what, id,
+			q.cfg.DedupWindow.Milliseconds(), when, packed, fresh,
 			wakeChannel, wakeMessage(queue, shard))
 		if err != nil {
 			return Info{}, err
@@ -94,25 +98,31 @@ func (q *Queues) change(ctx context.Context, queue, id, what, when string, paylo
 	})
 }
 
-// Ack says that an attempt succeeded. Errors: job_not_found; job_conflict when the job awaits no ack of that attempt; store_unavailable.
+// Ack says that an attempt succeeded. Errors: job_not_found; job_conflict when the job awaits no
+// ack of that attempt; store_unavailable.
 func (q *Queues) Ack(ctx context.Context, queue, id string, attempt int) (Info, error) {
 	return q.settle(ctx, queue, id, "ack", attempt, "", nil)
 }
 
-// Nack says that an attempt failed: it is scheduled again after delay, or nil for its backoff, or dead after its last attempt. Errors: as of Ack.
-func (q *Queues) Nack(ctx context.Context, queue, id string, attempt int, why string, delay *time.Duration) (Info, error) {
+// Nack says that an attempt failed: it is scheduled again after delay, or nil for its backoff, or
+// dead after its last attempt. Errors: as of Ack.
+func (q *Queues) Nack(ctx context.Context, queue, id string, attempt int, why string,
+	delay *time.Duration) (Info, error) {
 	return q.settle(ctx, queue, id, "nack", attempt, why, delay)
 }
 
-func (q *Queues) settle(ctx context.Context, queue, id, what string, attempt int, why string, delay *time.Duration) (Info, error) {
+func (q *Queues) settle(ctx context.Context, queue, id, what string, attempt int, why string,
+	delay *time.Duration) (Info, error) {
 	wait := ""
 	if delay != nil {
 		wait = strconv.FormatInt(delay.Milliseconds(), 10)
 	}
 	return q.find(ctx, id, func(shard int) (Info, error) {
 		p := placeOf(queue, shard)
-		rows, err := q.rows(ctx, q.scripts.settle, []string{p.due, p.awaiting, p.dead, p.done, p.jobs}, what, id, attempt,
-			q.cfg.DedupWindow.Milliseconds(), q.cfg.DeadRetention.Milliseconds(), oneLine(why), wait, jitter(), wakeChannel, wakeMessage(queue, shard))
+		rows, err := q.rows(ctx, q.scripts.settle, []string{p.due, p.awaiting, p.dead, p.done, p.jobs}, what, id,
+			attempt,
+			q.cfg.DedupWindow.Milliseconds(), q.cfg.DeadRetention.Milliseconds(), oneLine(why), wait, jitter(),
+			wakeChannel, wakeMessage(queue, shard))
 		if err != nil {
 			return Info{}, err
 		}
@@ -134,8 +144,10 @@ func settledInfo(id string, rows []any) (Info, error) {
 		return Info{}, err
 	}
 	if number(rows[0]) == 0 {
-		return Info{}, fault.New(fault.JobConflict, "the job is %s, attempt %d: it has left the state that this call needs", h.state, h.attempt).
+		return Info{}, fault.New(fault.JobConflict,
+			"the job is %s, attempt %d: it has left the state that this call needs", h.state, h.attempt).
 			With("state", h.state).With("attempt", h.attempt)
 	}
-	return Info{ID: id, State: h.state, RunAtMS: h.runAtMS, DispatchedAtMS: h.sentMS, Attempt: h.attempt, MaxAttempts: h.maxAttempts, Durable: h.durable}, nil
+	return Info{ID: id, State: h.state, RunAtMS: h.runAtMS, DispatchedAtMS: h.sentMS, Attempt: h.attempt,
+		MaxAttempts: h.maxAttempts, Durable: h.durable}, nil
 }

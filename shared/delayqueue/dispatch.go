@@ -10,16 +10,19 @@ import (
 // Claims is what one Claim found.
 type Claims struct {
 	Jobs []Claimed
-	// NowMS is Redis' clock, and NextDueMS when the next job of the shard is due; -1 when there is none.
+	// NowMS is Redis' clock, and NextDueMS when the next job of the shard is due; -1 when there is
+	// none.
 	NowMS, NextDueMS int64
 	Paused           bool
 }
 
-// Claim takes up to most due jobs of a shard under a lease, and counts an attempt of each. What is not answered for when the lease ends is
-// taken back by Maintain. Jobs whose expires_at has passed become expired.
+// Claim takes up to most due jobs of a shard under a lease, and counts an attempt of each. What is
+// not answered for when the lease ends is taken back by Maintain. Jobs whose expires_at has passed
+// become expired.
 func (q *Queues) Claim(ctx context.Context, queue string, shard, most int, lease time.Duration) (Claims, error) {
 	p := placeOf(queue, shard)
-	rows, err := q.rows(ctx, q.scripts.claim, []string{p.due, p.leased, p.done, p.jobs, p.paused, p.dead}, most, lease.Milliseconds(),
+	rows, err := q.rows(ctx, q.scripts.claim, []string{p.due, p.leased, p.done, p.jobs, p.paused, p.dead}, most,
+		lease.Milliseconds(),
 		q.cfg.DedupWindow.Milliseconds(), q.cfg.MaxLapses, q.cfg.DeadRetention.Milliseconds())
 	if err != nil {
 		return Claims{}, err
@@ -31,7 +34,9 @@ func (q *Queues) Claim(ctx context.Context, queue string, shard, most int, lease
 	for row := rows[3:]; len(row) >= 2; row = row[2:] {
 		id := text(row[0])
 		h, info, e, err := q.codec.decode(id, text(row[1]))
-		if err != nil { // one unreadable record must not hold up the others; its lease lapses, and after MaxLapses of them it is dead
+		// one unreadable record must not hold up the others; its lease lapses, and after MaxLapses
+		// of them it is dead
+		if err != nil {
 			continue
 		}
 		c.Jobs = append(c.Jobs, Claimed{
@@ -42,7 +47,8 @@ func (q *Queues) Claim(ctx context.Context, queue string, shard, most int, lease
 	return c, nil
 }
 
-// Accept notes that SQS accepted jobs of one shard, and reports for each whether its claim still held.
+// Accept notes that SQS accepted jobs of one shard, and reports for each whether its claim still
+// held.
 func (q *Queues) Accept(ctx context.Context, queue string, shard int, jobs []Claimed) ([]bool, error) {
 	p := placeOf(queue, shard)
 	args := make([]any, 0, 3+2*len(jobs))
@@ -64,7 +70,8 @@ type Refused struct {
 	Poison bool
 }
 
-// GiveBack returns jobs of one shard that were not accepted: their attempt is not counted, or they are dead.
+// GiveBack returns jobs of one shard that were not accepted: their attempt is not counted, or they
+// are dead.
 func (q *Queues) GiveBack(ctx context.Context, queue string, shard int, refused []Refused) ([]bool, error) {
 	p := placeOf(queue, shard)
 	args := make([]any, 0, 2+4*len(refused))
@@ -97,7 +104,8 @@ type Maintained struct {
 	More      bool
 }
 
-// Maintain takes back lapsed leases, ends lapsed ack timeouts and prunes what is over, with at most a given number of each.
+// Maintain takes back lapsed leases, ends lapsed ack timeouts and prunes what is over, with at most
+// a given number of each.
 func (q *Queues) Maintain(ctx context.Context, queue string, shard, most int) (Maintained, error) {
 	p := placeOf(queue, shard)
 	rows, err := q.rows(ctx, q.scripts.maintain, []string{p.due, p.leased, p.awaiting, p.dead, p.done, p.jobs}, most,
@@ -109,11 +117,13 @@ func (q *Queues) Maintain(ctx context.Context, queue string, shard, most int) (M
 		return Maintained{}, fmt.Errorf("unexpected reply of maintain: %v", rows)
 	}
 	return Maintained{
-		Reclaimed: number(rows[0]), Missed: number(rows[1]), Died: number(rows[2]), Pruned: number(rows[3]), More: number(rows[4]) == 1,
+		Reclaimed: number(rows[0]), Missed: number(rows[1]), Died: number(rows[2]), Pruned: number(rows[3]),
+		More: number(rows[4]) == 1,
 	}, nil
 }
 
-// Settled notes that a job was sent from the outbox as its first attempt, so that its id is not sent again.
+// Settled notes that a job was sent from the outbox as its first attempt, so that its id is not
+// sent again.
 func (q *Queues) Settled(ctx context.Context, queue string, j Job, sentMS int64) error {
 	if _, err := q.allShards(ctx); err != nil {
 		return err
@@ -132,7 +142,8 @@ func (q *Queues) Settled(ctx context.Context, queue string, j Job, sentMS int64)
 	}
 	note := func(shard int, anyhow string) (bool, error) {
 		p := placeOf(queue, shard)
-		reply, err := q.conn.Run(ctx, q.scripts.settled, []string{p.due, p.awaiting, p.done, p.jobs}, j.ID, q.cfg.DedupWindow.Milliseconds(), timeout, record, anyhow)
+		reply, err := q.conn.Run(ctx, q.scripts.settled, []string{p.due, p.awaiting, p.done, p.jobs}, j.ID,
+			q.cfg.DedupWindow.Milliseconds(), timeout, record, anyhow)
 		return number(reply) == 1, err
 	}
 	shards := q.candidates(j.ID)

@@ -18,14 +18,16 @@ const (
 	HeartbeatKey = "{sluice:dispatcher}:heartbeat"
 )
 
-// TakeOver makes the caller the newest dispatcher and returns its generation, which is higher than every one before.
+// TakeOver makes the caller the newest dispatcher and returns its generation, which is higher than
+// every one before.
 func (q *Queues) TakeOver(ctx context.Context) (generation int64, err error) {
 	reply, err := q.conn.Run(ctx, q.scripts.takeOver, []string{generationKey, newestKey})
 	return number(reply), err
 }
 
-// Newest is the generation of the newest dispatcher that is at work, and what it means for older ones: they may stop. A dispatcher beats
-// after its first round, so an older one never stops before a newer one works. 0 when none is known.
+// Newest is the generation of the newest dispatcher that is at work, and what it means for older
+// ones: they may stop. A dispatcher beats after its first round, so an older one never stops before
+// a newer one works. 0 when none is known.
 func (q *Queues) Newest(ctx context.Context) (generation int64, err error) {
 	err = q.conn.Do(ctx, func(ctx context.Context) error {
 		value, err := q.conn.Client().Get(ctx, newestKey).Result()
@@ -38,7 +40,8 @@ func (q *Queues) Newest(ctx context.Context) (generation int64, err error) {
 	return generation, err
 }
 
-// Beat tells that the dispatcher of a generation is at work. The beat is for health reports, the generation for older dispatchers.
+// Beat tells that the dispatcher of a generation is at work. The beat is for health reports, the
+// generation for older dispatchers.
 func (q *Queues) Beat(ctx context.Context, generation int64) error {
 	return q.conn.Do(ctx, func(ctx context.Context) error {
 		_, err := q.conn.Client().Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -56,8 +59,8 @@ type Shard struct {
 	Index int
 }
 
-// Wakeups returns a channel of the shards that have a new first job. It is a hint: what is lost here is found by polling. The
-// subscription ends with ctx, and the channel is closed then.
+// Wakeups returns a channel of the shards that have a new first job. It is a hint: what is lost
+// here is found by polling. The subscription ends with ctx, and the channel is closed then.
 func (q *Queues) Wakeups(ctx context.Context) <-chan Shard {
 	out := make(chan Shard, 256)
 	pubsub := q.conn.Client().Subscribe(ctx, wakeChannel)

@@ -13,8 +13,9 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// Enqueue takes in jobs, each for itself: results and errors are in the order of jobs. Jobs of one shard are one script call, and all
-// calls are one round trip. A job whose id is known changes nothing. Jobs must be valid (see functions/enqueue) and have ids.
+// Enqueue takes in jobs, each for itself: results and errors are in the order of jobs. Jobs of one
+// shard are one script call, and all calls are one round trip. A job whose id is known changes
+// nothing. Jobs must be valid (see functions/enqueue) and have ids.
 func (q *Queues) Enqueue(ctx context.Context, queue string, jobs []Job) ([]Enqueued, []error) {
 	results, errs := make([]Enqueued, len(jobs)), make([]error, len(jobs))
 	known, err := q.elsewhere(ctx, queue, jobs)
@@ -37,8 +38,8 @@ func (q *Queues) Enqueue(ctx context.Context, queue string, jobs []Job) ([]Enque
 	return results, errs
 }
 
-// elsewhere finds jobs that are known in a shard of an earlier shard count, where they are served to their end: one round trip, and none while there was
-// only ever one count.
+// elsewhere finds jobs that are known in a shard of an earlier shard count, where they are served
+// to their end: one round trip, and none while there was only ever one count.
 func (q *Queues) elsewhere(ctx context.Context, queue string, jobs []Job) (map[string]Info, error) {
 	if _, err := q.allShards(ctx); err != nil {
 		return nil, err
@@ -58,7 +59,8 @@ func (q *Queues) elsewhere(ctx context.Context, queue string, jobs []Job) (map[s
 			for i := range jobs {
 				for _, shard := range q.candidates(jobs[i].ID)[1:] {
 					at := placeOf(queue, shard)
-					asked = append(asked, question{jobs[i].ID, p.HGet(ctx, at.jobs, jobs[i].ID), p.ZScore(ctx, at.done, jobs[i].ID)})
+					asked = append(asked, question{jobs[i].ID, p.HGet(ctx, at.jobs, jobs[i].ID),
+						p.ZScore(ctx, at.done, jobs[i].ID)})
 				}
 			}
 			return nil
@@ -70,7 +72,8 @@ func (q *Queues) elsewhere(ctx context.Context, queue string, jobs []Job) (map[s
 	}
 	known := make(map[string]Info)
 	for _, a := range asked {
-		if a.record.Err() != nil || a.over.Err() == nil && a.over.Val() <= float64(time.Now().UnixMilli()) { // unknown, or only not pruned yet
+		// unknown, or only not pruned yet
+		if a.record.Err() != nil || a.over.Err() == nil && a.over.Val() <= float64(time.Now().UnixMilli()) {
 			continue
 		}
 		_, info, _, err := q.codec.decode(a.id, a.record.Val())
@@ -84,13 +87,16 @@ func (q *Queues) elsewhere(ctx context.Context, queue string, jobs []Job) (map[s
 
 func (q *Queues) duplicate(j *Job, info Info) Enqueued {
 	return Enqueued{
-		ID: j.ID, State: info.State, RunAtMS: info.RunAtMS, Attempt: info.Attempt, Duplicate: true, Durable: info.Durable,
-		Differs: string(j.Payload) != string(info.Payload) || j.Group != info.Group || !maps.Equal(j.Headers, info.Headers),
+		ID: j.ID, State: info.State, RunAtMS: info.RunAtMS, Attempt: info.Attempt, Duplicate: true,
+		Durable: info.Durable,
+		Differs: string(j.Payload) != string(info.Payload) || j.Group != info.Group ||
+			!maps.Equal(j.Headers, info.Headers),
 	}
 }
 
 // enqueueShards enqueues the members of each shard, with a call for each, all at once.
-func (q *Queues) enqueueShards(ctx context.Context, queue string, jobs []Job, members [][]int, results []Enqueued, errs []error) {
+func (q *Queues) enqueueShards(ctx context.Context, queue string, jobs []Job, members [][]int, results []Enqueued,
+	errs []error) {
 	var calls []redisconn.Call
 	var of [][]int
 	for shard, list := range members {
@@ -156,7 +162,8 @@ func enqueuedOf(j *Job, reply any) (Enqueued, error) {
 		return Enqueued{}, err
 	}
 	return Enqueued{
-		ID: j.ID, State: h.state, RunAtMS: h.runAtMS, Attempt: h.attempt, Duplicate: true, Differs: known[0] == '2', Durable: h.durable,
+		ID: j.ID, State: h.state, RunAtMS: h.runAtMS, Attempt: h.attempt, Duplicate: true, Differs: known[0] == '2',
+		Durable: h.durable,
 	}, nil
 }
 

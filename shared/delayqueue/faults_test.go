@@ -46,7 +46,8 @@ func TestAJobWhoseDispatcherDiedIsTakenBackWhenItsLeaseEnds(t *testing.T) {
 	}
 }
 
-// hyperf #5259 and laravel #27862: the payload was the member, and an equal one overwrote another job.
+// hyperf #5259 and laravel #27862: the payload was the member, and an equal one overwrote another
+// job.
 func TestEqualPayloadsAreDifferentJobs(t *testing.T) {
 	t.Parallel()
 	q := newQueues(t, redistest.Single(t), Config{})
@@ -87,7 +88,8 @@ func TestABacklogIsClaimedListedMaintainedAndRedrivenInBoundedSteps(t *testing.T
 	require.EqualValues(t, 300, moved)
 }
 
-// bullmq #4608: an unbounded list took Redis down. Every page is bounded, and pages go over every job once.
+// bullmq #4608: an unbounded list took Redis down. Every page is bounded, and pages go over every
+// job once.
 func TestListingGoesOverEveryJobOncePageByPage(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
@@ -119,7 +121,8 @@ func TestListingGoesOverEveryJobOncePageByPage(t *testing.T) {
 func TestNoJobIsEarlyByTheServersClock(t *testing.T) {
 	t.Parallel()
 	q := newClocked(t, redistest.Single(t), Config{Shards: 1})
-	require.NoError(t, q.client.Set(t.Context(), "test:micros", "1", 0).Err()) // a microsecond into a millisecond: rounded up
+	// a microsecond into a millisecond: rounded up
+	require.NoError(t, q.client.Set(t.Context(), "test:micros", "1", 0).Err())
 	e := put(t, q.Queues, "orders", simple("a", 1500*time.Millisecond))
 	require.Equal(t, start+1501, e.RunAtMS)
 	q.set(t, start+1500)
@@ -146,7 +149,8 @@ func TestTenYearsAreKeptToTheMillisecond(t *testing.T) {
 	})
 }
 
-// sidekiq #4069 and hindsight #2675: a job that kills its dispatcher ran for ever, because attempts were counted only when they failed.
+// sidekiq #4069 and hindsight #2675: a job that kills its dispatcher ran for ever, because attempts
+// were counted only when they failed.
 func TestAJobThatKillsEveryDispatcherIsDeadAfterSoManyLapses(t *testing.T) {
 	t.Parallel()
 	q := newClocked(t, redistest.Single(t), Config{Shards: 1, MaxLapses: 3})
@@ -173,13 +177,15 @@ func TestAJobThatSQSRefusesForALongTimeIsNotDead(t *testing.T) {
 		claimed := claimAll(t, q.Queues, "orders")
 		require.Len(t, claimed, 1)
 		require.Equal(t, 1, claimed[0].Attempt, "what SQS did not take is no attempt")
-		_, err := q.GiveBack(t.Context(), "orders", 0, []Refused{{Job: claimed[0], Error: "throttled", Delay: time.Second}})
+		_, err := q.GiveBack(t.Context(), "orders", 0,
+			[]Refused{{Job: claimed[0], Error: "throttled", Delay: time.Second}})
 		require.NoError(t, err)
 		q.set(t, q.nowMS+1000)
 	}
 }
 
-// sidekiq #2883, #5899: full memory lost jobs. A job is accepted only when Redis has it, and a refusal changes nothing.
+// sidekiq #2883, #5899: full memory lost jobs. A job is accepted only when Redis has it, and a
+// refusal changes nothing.
 func TestAFullMemoryTakesNothingInAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	r := redistest.Single(t)
@@ -194,7 +200,8 @@ func TestAFullMemoryTakesNothingInAndLosesNothing(t *testing.T) {
 	claimSome(t, q, "orders", 1)
 }
 
-// asynq #568, rq #1669, bullmq #787: after a cancel that raced with the claim nobody knew which it was.
+// asynq #568, rq #1669, bullmq #787: after a cancel that raced with the claim nobody knew which it
+// was.
 func TestAChangeThatComesTooLateSaysWhereTheJobIs(t *testing.T) {
 	t.Parallel()
 	q := newQueues(t, redistest.Single(t), Config{})
@@ -229,7 +236,8 @@ func TestAPendingJobOf200BytesTakesLessThan600(t *testing.T) {
 	for n := 0; n < jobs; n += MaxBatch {
 		batch := make([]Job, MaxBatch)
 		for i := range batch {
-			batch[i] = Job{ID: fmt.Sprintf("job-%d", n+i), Payload: []byte(`"` + strings.Repeat("x", 198) + `"`), Delay: time.Hour, MaxAttempts: 1}
+			batch[i] = Job{ID: fmt.Sprintf("job-%d", n+i), Payload: []byte(`"` + strings.Repeat("x", 198) + `"`),
+				Delay: time.Hour, MaxAttempts: 1}
 		}
 		_, errs := q.Enqueue(t.Context(), "orders", batch)
 		require.NoError(t, errs[0])
@@ -279,7 +287,10 @@ func TestAChangedShardCountStrandsNoJobAndDoublesNone(t *testing.T) {
 			_, err := after.Reschedule(context.Background(), queue, id, Change{Delay: &now})
 			require.NoError(t, err)
 			var claimed []Claimed
-			require.Eventually(t, func() bool { claimed = append(claimed, claimAll(t, after, queue)...); return len(claimed) == 1 }, 5*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool {
+				claimed = append(claimed, claimAll(t, after, queue)...)
+				return len(claimed) == 1
+			}, 5*time.Second, time.Millisecond)
 			require.Equal(t, id, claimed[0].ID)
 		}
 	})

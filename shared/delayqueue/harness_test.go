@@ -14,8 +14,8 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// clocked is Queues on a clock that the test moves: its scripts read the time from two keys instead of from TIME. That breaks the rule that all keys
-// share a hash tag, so it is for one server only.
+// clocked is Queues on a clock that the test moves: its scripts read the time from two keys instead
+// of from TIME. That breaks the rule that all keys share a hash tag, so it is for one server only.
 type clocked struct {
 	*Queues
 
@@ -29,16 +29,20 @@ func newClocked(t testing.TB, r *redistest.Redis, cfg Config) *clocked {
 	t.Helper()
 	q := newQueues(t, r, cfg)
 	for _, s := range []**redis.Script{
-		&q.scripts.enqueue, &q.scripts.claim, &q.scripts.accept, &q.scripts.giveBack, &q.scripts.settle, &q.scripts.change,
+		&q.scripts.enqueue, &q.scripts.claim, &q.scripts.accept, &q.scripts.giveBack, &q.scripts.settle,
+		&q.scripts.change,
 		&q.scripts.maintain, &q.scripts.stats, &q.scripts.redrive, &q.scripts.settled,
 	} {
 		name := map[**redis.Script]string{
-			&q.scripts.enqueue: "enqueue", &q.scripts.claim: "claim", &q.scripts.accept: "accept", &q.scripts.giveBack: "giveback", &q.scripts.settle: "settle",
-			&q.scripts.change: "change", &q.scripts.maintain: "maintain", &q.scripts.stats: "stats", &q.scripts.redrive: "redrive", &q.scripts.settled: "settled",
+			&q.scripts.enqueue: "enqueue", &q.scripts.claim: "claim", &q.scripts.accept: "accept",
+			&q.scripts.giveBack: "giveback", &q.scripts.settle: "settle",
+			&q.scripts.change: "change", &q.scripts.maintain: "maintain", &q.scripts.stats: "stats",
+			&q.scripts.redrive: "redrive", &q.scripts.settled: "settled",
 		}[s]
 		source, err := sources.ReadFile("scripts/" + name + ".lua")
 		require.NoError(t, err)
-		text := strings.Replace(string(source), "redis.call('TIME')", "redis.call('MGET', 'test:seconds', 'test:micros')", 1)
+		text := strings.Replace(string(source), "redis.call('TIME')",
+			"redis.call('MGET', 'test:seconds', 'test:micros')", 1)
 		require.NotEqual(t, string(source), text, name)
 		*s = redis.NewScript(text)
 	}
@@ -50,7 +54,8 @@ func newClocked(t testing.TB, r *redistest.Redis, cfg Config) *clocked {
 func (c *clocked) set(t testing.TB, ms int64) {
 	t.Helper()
 	c.nowMS = ms
-	require.NoError(t, c.client.MSet(context.Background(), "test:seconds", strconv.FormatInt(ms/1000, 10), "test:micros", strconv.FormatInt(ms%1000*1000, 10)).Err())
+	require.NoError(t, c.client.MSet(context.Background(), "test:seconds", strconv.FormatInt(ms/1000, 10),
+		"test:micros", strconv.FormatInt(ms%1000*1000, 10)).Err())
 }
 
 func newQueues(t testing.TB, r *redistest.Redis, cfg Config) *Queues {
@@ -61,12 +66,14 @@ func newQueues(t testing.TB, r *redistest.Redis, cfg Config) *Queues {
 }
 
 // where are the places that hold an id, over all shards, and its record.
-func where(t testing.TB, client redis.UniversalClient, queue string, shards int, id string) (places []string, record string) {
+func where(t testing.TB, client redis.UniversalClient, queue string, shards int,
+	id string) (places []string, record string) {
 	t.Helper()
 	ctx := context.Background()
 	for shard := range shards {
 		p := placeOf(queue, shard)
-		for name, key := range map[string]string{"due": p.due, "leased": p.leased, "awaiting": p.awaiting, "dead": p.dead, "done": p.done} {
+		for name, key := range map[string]string{"due": p.due, "leased": p.leased, "awaiting": p.awaiting,
+			"dead": p.dead, "done": p.done} {
 			if client.ZScore(ctx, key, id).Err() == nil {
 				places = append(places, name)
 			}
@@ -103,7 +110,8 @@ func claimAll(t testing.TB, q *Queues, queue string) []Claimed {
 	return out
 }
 
-// claimSome claims until so many jobs came: a job that is due at once is due in the next millisecond.
+// claimSome claims until so many jobs came: a job that is due at once is due in the next
+// millisecond.
 func claimSome(t testing.TB, q *Queues, queue string, n int) []Claimed {
 	t.Helper()
 	var out []Claimed

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// RedisInfo are figures of the Redis command INFO (https://redis.io/docs/latest/commands/info/). In a cluster memory is that of the fullest master,
-// and the others are sums.
+// RedisInfo are figures of the Redis command INFO (https://redis.io/docs/latest/commands/info/). In
+// a cluster memory is that of the fullest master, and the others are sums.
 type RedisInfo struct {
 	UsedMemory, MaxMemory            float64 // bytes; MaxMemory 0 is no limit
 	ConnectedClients, BlockedClients float64
@@ -33,7 +33,9 @@ func (q *Queues) RedisInfo(ctx context.Context) (RedisInfo, error) {
 	}
 	err := q.conn.Do(ctx, func(ctx context.Context) error {
 		if cluster, is := q.conn.Client().(*redis.ClusterClient); is {
-			return cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return add(ctx, node) })
+			return cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
+				return add(ctx, node)
+			})
 		}
 		return add(ctx, q.conn.Client())
 	})

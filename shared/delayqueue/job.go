@@ -1,6 +1,7 @@
 // Package delayqueue keeps jobs until they are due, and hands each out under a lease.
 //
-// A job is in exactly one place: due, leased, awaiting its ack, dead or done. Every change of place is one script. The clock is Redis'.
+// A job is in exactly one place: due, leased, awaiting its ack, dead or done. Every change of place
+// is one script. The clock is Redis'.
 package delayqueue
 
 import (
@@ -37,8 +38,9 @@ const (
 	defaultAckTime = 30 * time.Second
 )
 
-// Backoff is how long to wait before attempt n+1: initial × multiplier^(n-1), at most max; with jitter a random part of that (full jitter, AWS
-// Architecture Blog, "Exponential Backoff and Jitter", 2015).
+// Backoff is how long to wait before attempt n+1: initial × multiplier^(n-1), at most max; with
+// jitter a random part of that (full jitter, AWS Architecture Blog, "Exponential Backoff and
+// Jitter", 2015).
 type Backoff struct {
 	InitialMS  int64
 	MaxMS      int64

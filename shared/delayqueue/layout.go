@@ -14,7 +14,8 @@ type layouts struct {
 	read   time.Time
 }
 
-// refreshLayouts is how old the known shard counts may be: another deployment may have changed them.
+// refreshLayouts is how old the known shard counts may be: another deployment may have changed
+// them.
 const refreshLayouts = time.Minute
 
 func (q *Queues) setLayouts(counts []int) {
@@ -46,7 +47,8 @@ func (q *Queues) AllShards() int {
 // shardOf is where a new job goes: a function of its id only.
 func (q *Queues) shardOf(id string) int { return shardOf(id, q.cfg.Shards) }
 
-// candidates are the shards in which a job may be: where it would go now, then where it would have gone before.
+// candidates are the shards in which a job may be: where it would go now, then where it would have
+// gone before.
 func (q *Queues) candidates(id string) []int {
 	out := []int{q.shardOf(id)}
 	q.layouts.mu.RLock()

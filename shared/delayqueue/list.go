@@ -12,10 +12,12 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// List reads a page of up to limit jobs in a state, or in any when that is "", from a cursor ("" at first). next is "" on the last page. The order
-// is by shard, and in it by time. A page costs as much as it may hold; one of a state that few finished jobs are in may be short, or empty, before the last. Jobs that change their place while one pages may be seen twice or
-// not at all.
-func (q *Queues) List(ctx context.Context, queue string, state State, limit int, cursor string) (page []Info, next string, err error) {
+// List reads a page of up to limit jobs in a state, or in any when that is "", from a cursor ("" at
+// first). next is "" on the last page. The order is by shard, and in it by time. A page costs as
+// much as it may hold; one of a state that few finished jobs are in may be short, or empty, before
+// the last. Jobs that change their place while one pages may be seen twice or not at all.
+func (q *Queues) List(ctx context.Context, queue string, state State, limit int,
+	cursor string) (page []Info, next string, err error) {
 	at, err := parseCursor(cursor)
 	if err != nil {
 		return nil, "", err
@@ -72,7 +74,8 @@ func setsOf(p place, state State) []string {
 }
 
 // listSet reads the next piece of one set. It moves at on, also over jobs in another state.
-func (q *Queues) listSet(ctx context.Context, queue, set string, state State, limit int, at *position) (found []Info, more bool, err error) {
+func (q *Queues) listSet(ctx context.Context, queue, set string, state State, limit int,
+	at *position) (found []Info, more bool, err error) {
 	look := limit
 	if finished(state) { // the set holds other states, too
 		look = MaxPage
@@ -82,7 +85,8 @@ func (q *Queues) listSet(ctx context.Context, queue, set string, state State, li
 	err = q.conn.Do(ctx, func(ctx context.Context) error {
 		client := q.conn.Client()
 		var err error
-		members, err = client.ZRangeByScoreWithScores(ctx, set, &redis.ZRangeBy{Min: at.from, Max: "+inf", Offset: at.skip, Count: int64(look)}).Result()
+		members, err = client.ZRangeByScoreWithScores(ctx, set,
+			&redis.ZRangeBy{Min: at.from, Max: "+inf", Offset: at.skip, Count: int64(look)}).Result()
 		if err != nil || len(members) == 0 {
 			return err
 		}

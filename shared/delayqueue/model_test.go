@@ -13,10 +13,11 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// The whole state machine of docs/jobs.md against a plain model of it: one struct for each job, and no queue. After every step each job is in
-// exactly one place, and reads as the model says.
+// The whole state machine of docs/jobs.md against a plain model of it: one struct for each job, and
+// no queue. After every step each job is in exactly one place, and reads as the model says.
 
-// modelJob is a job by the documentation. until is when its place ends: its due time, its lease, its ack deadline or its retention.
+// modelJob is a job by the documentation. until is when its place ends: its due time, its lease,
+// its ack deadline or its retention.
 type modelJob struct {
 	state                       State
 	attempt, max, claims, lapse int
@@ -39,14 +40,16 @@ type model struct {
 	paused int64 // 0 not, -1 for good, else until
 }
 
-func (m *model) enqueue(id string, delay, expires int64, attempts int, ack, backoff int64, payload string) (duplicate, differs bool) {
+func (m *model) enqueue(id string, delay, expires int64, attempts int, ack, backoff int64,
+	payload string) (duplicate, differs bool) {
 	if j := m.jobs[id]; j != nil {
 		if !m.finished(j) || j.until > m.now {
 			return true, j.payload != payload || false
 		}
 	}
 	m.jobs[id] = &modelJob{
-		state: Scheduled, max: attempts, runAt: m.now + delay, until: m.now + delay, expires: expires, ack: ack, backoff: backoff, payload: payload,
+		state: Scheduled, max: attempts, runAt: m.now + delay, until: m.now + delay, expires: expires, ack: ack,
+		backoff: backoff, payload: payload,
 	}
 	return false, false
 }
@@ -170,11 +173,13 @@ func TestTheQueueDoesWhatItsStateMachineSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			run := 0
-			q := newClocked(t, r, Config{Shards: 2, DedupWindow: modelWindow * time.Millisecond, DeadRetention: modelRetain * time.Millisecond, MaxLapses: modelLapses})
+			q := newClocked(t, r, Config{Shards: 2, DedupWindow: modelWindow * time.Millisecond,
+				DeadRetention: modelRetain * time.Millisecond, MaxLapses: modelLapses})
 			rapid.Check(t, func(rt *rapid.T) {
 				run++
 				m := &machine{
-					t: t, q: q, queue: fmt.Sprintf("model-%d", run), model: &model{now: start, jobs: make(map[string]*modelJob)}, claims: make(map[string][]Claimed),
+					t: t, q: q, queue: fmt.Sprintf("model-%d", run),
+					model: &model{now: start, jobs: make(map[string]*modelJob)}, claims: make(map[string][]Claimed),
 				}
 				q.set(t, start)
 				rt.Repeat(m.actions())
@@ -197,8 +202,10 @@ var ids = []string{"a", "b", "c", "d"}
 
 func (m *machine) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
-		"": m.check, "enqueue": m.enqueues, "time passes": m.passes, "claim": m.claimed, "accept": m.accepts, "give back": m.givesBack,
-		"ack": m.acks, "nack": m.nacks, "maintain": m.maintains, "cancel": m.cancels, "reschedule": m.reschedules, "pause": m.pauses, "redrive": m.redrives,
+		"": m.check, "enqueue": m.enqueues, "time passes": m.passes, "claim": m.claimed, "accept": m.accepts,
+		"give back": m.givesBack,
+		"ack":       m.acks, "nack": m.nacks, "maintain": m.maintains, "cancel": m.cancels, "reschedule": m.reschedules,
+		"pause": m.pauses, "redrive": m.redrives,
 	}
 }
 
@@ -208,8 +215,9 @@ func (m *machine) enqueues(rt *rapid.T) {
 	attempts := rapid.IntRange(1, 3).Draw(rt, "max attempts")
 	payload := rapid.SampledFrom([]string{`{"v":1}`, `{"v":2}`}).Draw(rt, "payload")
 	j := Job{
-		ID: id, Payload: []byte(payload), Delay: time.Duration(delay) * time.Millisecond, MaxAttempts: attempts, AckTimeout: 5 * time.Second,
-		Backoff: Backoff{InitialMS: 1000, MaxMS: 8000, Multiplier: 2},
+		ID: id, Payload: []byte(payload), Delay: time.Duration(delay) * time.Millisecond, MaxAttempts: attempts,
+		AckTimeout: 5 * time.Second,
+		Backoff:    Backoff{InitialMS: 1000, MaxMS: 8000, Multiplier: 2},
 	}
 	if rapid.Bool().Draw(rt, "expires") {
 		j.ExpiresAtMS = m.now + 10_000
@@ -259,7 +267,8 @@ func (m *machine) accepts(rt *rapid.T) {
 func (m *machine) givesBack(rt *rapid.T) {
 	c := m.anyClaim(rt)
 	delay, poison := rapid.SampledFrom([]int64{0, 250}).Draw(rt, "delay"), rapid.Bool().Draw(rt, "poison")
-	got, err := m.q.GiveBack(rt.Context(), m.queue, c.Shard, []Refused{{Job: c, Error: "refused", Delay: time.Duration(delay) * time.Millisecond, Poison: poison}})
+	got, err := m.q.GiveBack(rt.Context(), m.queue, c.Shard,
+		[]Refused{{Job: c, Error: "refused", Delay: time.Duration(delay) * time.Millisecond, Poison: poison}})
 	require.NoError(rt, err)
 	require.Equal(rt, m.giveBack(c.ID, int(c.Claim), delay, poison, "refused"), got[0])
 }
@@ -300,7 +309,8 @@ func (m *machine) nacks(rt *rapid.T) {
 	_, err := m.q.Nack(rt.Context(), m.queue, id, attempt, "it failed", delay)
 	j := m.jobs[id]
 	fits := j != nil && j.state == AwaitingAck && j.attempt == attempt
-	again := j != nil && (j.state == Scheduled || j.state == Dead) && j.attempt == attempt && j.lastError == "it failed" // the answer was lost
+	// the answer was lost
+	again := j != nil && (j.state == Scheduled || j.state == Dead) && j.attempt == attempt && j.lastError == "it failed"
 	outcome(rt, j, fits || again, err)
 	if fits {
 		wait := j.wait()

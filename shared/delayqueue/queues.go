@@ -16,13 +16,16 @@ import (
 
 // Config says how the queues are kept.
 type Config struct {
-	// Shards is how many parts a queue has. More spread over a cluster's nodes. Default 4. It may be changed at any time.
+	// Shards is how many parts a queue has. More spread over a cluster's nodes. Default 4. It may
+	// be changed at any time.
 	Shards int
-	// DedupWindow is how long a finished job can be read and its id not be used again. Default one hour.
+	// DedupWindow is how long a finished job can be read and its id not be used again. Default one
+	// hour.
 	DedupWindow time.Duration
 	// DeadRetention is how long a dead job waits to be redriven. Default 14 days.
 	DeadRetention time.Duration
-	// MaxLapses is how many leases of a job may lapse in a row before it is dead: a job that kills every dispatcher must not do so for ever. Default 100.
+	// MaxLapses is how many leases of a job may lapse in a row before it is dead: a job that kills
+	// every dispatcher must not do so for ever. Default 100.
 	MaxLapses int
 }
 
@@ -45,7 +48,8 @@ func (c Config) withDefaults() Config {
 // MaxShards bounds the parts of a queue.
 const MaxShards = 256
 
-// ConfigFromEnv reads SLUICE_QUEUE_SHARDS, SLUICE_DEDUP_WINDOW_MS and SLUICE_DEAD_RETENTION_MS through getenv.
+// ConfigFromEnv reads SLUICE_QUEUE_SHARDS, SLUICE_DEDUP_WINDOW_MS and SLUICE_DEAD_RETENTION_MS
+// through getenv.
 func ConfigFromEnv(getenv func(string) string) (Config, error) {
 	var c Config
 	for name, set := range map[string]func(int64) error{
@@ -96,8 +100,10 @@ func loadScripts() (scripts, error) {
 		return redis.NewScript(string(text))
 	}
 	s := scripts{
-		enqueue: load("enqueue"), claim: load("claim"), accept: load("accept"), giveBack: load("giveback"), settle: load("settle"),
-		change: load("change"), maintain: load("maintain"), stats: load("stats"), redrive: load("redrive"), settled: load("settled"), takeOver: load("takeover"),
+		enqueue: load("enqueue"), claim: load("claim"), accept: load("accept"), giveBack: load("giveback"),
+		settle: load("settle"),
+		change: load("change"), maintain: load("maintain"), stats: load("stats"), redrive: load("redrive"),
+		settled: load("settled"), takeOver: load("takeover"),
 	}
 	return s, err
 }
@@ -127,13 +133,15 @@ func New(conn *redisconn.Conn, cfg Config) (*Queues, error) {
 // Shards is how many parts each queue has.
 func (q *Queues) Shards() int { return q.cfg.Shards }
 
-// place names the keys of one shard of a queue. A queue's name has no braces, so the hash tag is all of {q:<queue>:<shard>}.
+// place names the keys of one shard of a queue. A queue's name has no braces, so the hash tag is
+// all of {q:<queue>:<shard>}.
 type place struct{ due, leased, awaiting, dead, done, jobs, paused string }
 
 func placeOf(queue string, shard int) place {
 	base := "{q:" + queue + ":" + strconv.Itoa(shard) + "}"
 	return place{
-		due: base + ":due", leased: base + ":leased", awaiting: base + ":awaiting", dead: base + ":dead", done: base + ":done",
+		due: base + ":due", leased: base + ":leased", awaiting: base + ":awaiting", dead: base + ":dead", done: base +
+			":done",
 		jobs: base + ":jobs", paused: base + ":paused",
 	}
 }

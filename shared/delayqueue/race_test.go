@@ -13,12 +13,14 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// Two transitions that want the same job at the same time: either may win, never both, and never neither.
+// Two transitions that want the same job at the same time: either may win, never both, and never
+// neither.
 
 const rounds = 60
 
 // race runs two calls at once, many times; prepare makes their job, and judge is told who won.
-func race(t *testing.T, cfg Config, prepare func(q *Queues, queue, id string), a, b func(q *Queues, queue, id string) bool, judge func(q *Queues, queue, id string, aWon, bWon bool)) {
+func race(t *testing.T, cfg Config, prepare func(q *Queues, queue, id string), a,
+	b func(q *Queues, queue, id string) bool, judge func(q *Queues, queue, id string, aWon, bWon bool)) {
 	t.Helper()
 	r := redistest.Single(t)
 	q := newQueues(t, r, cfg)
@@ -128,7 +130,8 @@ func TestARedriveAgainstThePruningOfTheDeadHasOneWinner(t *testing.T) {
 	race(t, Config{Shards: 1, DeadRetention: time.Millisecond}, func(q *Queues, queue, id string) {
 		put(t, q, queue, simple(id, 0))
 		claimed := claimSome(t, q, queue, 1)
-		_, err := q.GiveBack(context.Background(), queue, 0, []Refused{{Job: claimed[0], Poison: true, Error: "too large"}})
+		_, err := q.GiveBack(context.Background(), queue, 0,
+			[]Refused{{Job: claimed[0], Poison: true, Error: "too large"}})
 		require.NoError(t, err)
 	}, func(q *Queues, queue, id string) bool {
 		n, err := q.Redrive(context.Background(), queue, []string{id}, 0)

@@ -11,7 +11,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A job's record is text in four parts, so that scripts read its first line only and one hash field holds all of it:
+// A job's record is text in four parts, so that scripts read its first line only and one hash field
+// holds all of it:
 //
 //	<state> <attempt> <max attempts> <run_at ms> <claims>[ a<ack timeout ms>][ b<backoff>][ x<expires ms>][ t<dispatched ms>][ u<leases that lapsed in a row>]
 //	  [ r<redrives>][ D when the outbox has it too][ T<traceparent>]
@@ -23,8 +24,8 @@ const compressed = 0x01
 // compressOver is the payload size in bytes from which compression is tried.
 const compressOver = 1024
 
-// extra is what scripts never look at. With the payload it is a job's content: an id that is known with the same content is the same job, whatever
-// trace the request belonged to.
+// extra is what scripts never look at. With the payload it is a job's content: an id that is known
+// with the same content is the same job, whatever trace the request belonged to.
 type extra struct {
 	Group   string            `json:"g,omitempty"`
 	Headers map[string]string `json:"h,omitempty"`
@@ -37,7 +38,8 @@ type codec struct {
 }
 
 func newCodec() (*codec, error) {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+		zstd.WithEncoderCRC(false))
 	if err != nil {
 		return nil, fmt.Errorf("error making the compressor: %w", err)
 	}
@@ -170,7 +172,8 @@ func parseHeader(line string) (header, error) {
 	if !ok {
 		return h, errors.New("a job's header is not readable")
 	}
-	h = header{state: state, attempt: int(numbers[0]), maxAttempts: int(numbers[1]), runAtMS: numbers[2], claims: numbers[3]}
+	h = header{state: state, attempt: int(numbers[0]), maxAttempts: int(numbers[1]), runAtMS: numbers[2],
+		claims: numbers[3]}
 	for _, option := range parts[5:] {
 		switch {
 		case strings.HasPrefix(option, "x"):
@@ -209,8 +212,10 @@ func (c *codec) decode(id, record string) (header, Info, extra, error) {
 		return header{}, Info{}, extra{}, err
 	}
 	return h, Info{
-		ID: id, State: h.state, RunAtMS: h.runAtMS, DispatchedAtMS: h.sentMS, Attempt: h.attempt, MaxAttempts: h.maxAttempts,
-		LastError: parts[1], Payload: payload, Group: e.Group, Headers: e.Headers, ExpiresAtMS: h.expiresMS, Durable: h.durable,
+		ID: id, State: h.state, RunAtMS: h.runAtMS, DispatchedAtMS: h.sentMS, Attempt: h.attempt,
+		MaxAttempts: h.maxAttempts,
+		LastError:   parts[1], Payload: payload, Group: e.Group, Headers: e.Headers, ExpiresAtMS: h.expiresMS,
+		Durable: h.durable,
 	}, e, nil
 }
 

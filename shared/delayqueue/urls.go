@@ -19,7 +19,8 @@ func QueueURLs(text string) (map[string]string, error) {
 	}
 	for name, url := range urls {
 		if !fault.ValidName(name) || url == "" {
-			return nil, fmt.Errorf("SLUICE_QUEUES has the entry %q: a name %s, and the URL must not be empty", name, fault.NameMessage)
+			return nil, fmt.Errorf("SLUICE_QUEUES has the entry %q: a name %s, and the URL must not be empty", name,
+				fault.NameMessage)
 		}
 	}
 	return urls, nil

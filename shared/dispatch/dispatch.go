@@ -1,5 +1,5 @@
-// Package dispatch moves due jobs to SQS. One run works until a newer run has taken over, so that invocations may come late, twice or not
-// at all: there is no gap and no early stop.
+// Package dispatch moves due jobs to SQS. One run works until a newer run has taken over, so that
+// invocations may come late, twice or not at all: there is no gap and no early stop.
 package dispatch
 
 import (
@@ -48,8 +48,8 @@ type Config struct {
 	Lease time.Duration
 	// Poll is the longest that a shard is not looked at. Default 1 s.
 	Poll time.Duration
-	// InFlight is how many claims of one shard may be under way at once; with the sender's bound it keeps one queue's backlog from
-	// starving the others. Default 4.
+	// InFlight is how many claims of one shard may be under way at once; with the sender's bound it
+	// keeps one queue's backlog from starving the others. Default 4.
 	InFlight int
 	// OutboxPoll is how often the outbox is looked at while Redis is up. Default 5 s.
 	OutboxPoll time.Duration
@@ -85,7 +85,8 @@ type Dispatcher struct {
 }
 
 // New makes a Dispatcher.
-func New(cfg Config, store Store, box *outbox.Outbox, sender Sender, log *slog.Logger, metrics *telemetry.Metrics) *Dispatcher {
+func New(cfg Config, store Store, box *outbox.Outbox, sender Sender, log *slog.Logger,
+	metrics *telemetry.Metrics) *Dispatcher {
 	return &Dispatcher{cfg: cfg.withDefaults(), store: store, outbox: box, sender: sender, log: log, metrics: metrics}
 }
 
@@ -97,7 +98,8 @@ type Summary struct {
 	Reason     string `json:"reason"` // why it ended: "superseded" or "deadline"
 }
 
-// Run works until a newer run has taken over, or until claiming ends; then it finishes what is in flight, for which work leaves it time.
+// Run works until a newer run has taken over, or until claiming ends; then it finishes what is in
+// flight, for which work leaves it time.
 func (d *Dispatcher) Run(work, claiming context.Context) Summary {
 	claiming, stop := context.WithCancel(claiming)
 	defer stop()
@@ -130,7 +132,8 @@ type run struct {
 func (r *run) summary() Summary {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := Summary{Generation: r.generation, Reason: "deadline", Sent: r.tally.sent.Load(), Refused: r.tally.refused.Load()}
+	s := Summary{Generation: r.generation, Reason: "deadline", Sent: r.tally.sent.Load(),
+		Refused: r.tally.refused.Load()}
 	if r.superseded {
 		s.Reason = "superseded"
 	}

@@ -83,7 +83,8 @@ func setup(t *testing.T, shards int) *harness {
 	t.Cleanup(func() { _ = conn.Close() })
 	q, err := delayqueue.New(conn, delayqueue.Config{Shards: shards})
 	require.NoError(t, err)
-	return &harness{t, q, &sender{}, dispatch.Config{Queues: map[string]string{"orders": "url/orders", "emails": "url/emails"}}}
+	return &harness{t, q, &sender{}, dispatch.Config{Queues: map[string]string{"orders": "url/orders",
+		"emails": "url/emails"}}}
 }
 
 // run starts an invocation; end stops its claiming, and result waits for what it says.
@@ -109,7 +110,8 @@ func (h *harness) push(queue string, delay time.Duration, ids ...string) {
 	h.Helper()
 	jobs := make([]delayqueue.Job, len(ids))
 	for i, id := range ids {
-		jobs[i] = delayqueue.Job{ID: id, Payload: []byte("1"), Delay: delay, MaxAttempts: 1, Backoff: delayqueue.DefaultBackoff()}
+		jobs[i] = delayqueue.Job{ID: id, Payload: []byte("1"), Delay: delay, MaxAttempts: 1,
+			Backoff: delayqueue.DefaultBackoff()}
 	}
 	_, errs := h.queues.Enqueue(context.Background(), queue, jobs)
 	for _, err := range errs {
@@ -123,7 +125,10 @@ func (h *harness) sentTo(queue string, n int) func() bool {
 
 func (h *harness) working() {
 	h.Helper()
-	require.Eventually(h, func() bool { n, err := h.queues.Newest(context.Background()); return err == nil && n > 0 }, patience, time.Millisecond)
+	require.Eventually(h, func() bool {
+		n, err := h.queues.Newest(context.Background())
+		return err == nil && n > 0
+	}, patience, time.Millisecond)
 }
 
 func names(prefix string, n int) []string {
@@ -184,7 +189,8 @@ func TestALostWakeUpCostsAPollAndNoMore(t *testing.T) {
 	result()
 }
 
-// EventBridge fires late, twice, or not at all, and invocations overlap: whoever is newest works, the others end, and each job is sent once.
+// EventBridge fires late, twice, or not at all, and invocations overlap: whoever is newest works,
+// the others end, and each job is sent once.
 func TestOverlappingInvocationsHandOverWithoutAGapAndSendEachJobOnce(t *testing.T) {
 	t.Parallel()
 	h := setup(t, 2)

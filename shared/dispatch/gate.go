@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// gate holds claims back: at the start and after an outage, until the outbox has been returned to Redis. Else a job that was sent from the
-// outbox, and that is in Redis too, would be sent twice.
+// gate holds claims back: at the start and after an outage, until the outbox has been returned to
+// Redis. Else a job that was sent from the outbox, and that is in Redis too, would be sent twice.
 type gate struct {
 	mu   sync.Mutex
 	open chan struct{} // closed while the gate is open

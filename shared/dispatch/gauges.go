@@ -10,7 +10,8 @@ import (
 // gaugeEvery is how often the gauges are emitted.
 const gaugeEvery = time.Minute
 
-// watchGauges emits what stands where, once at the start and then every minute, while Redis is there.
+// watchGauges emits what stands where, once at the start and then every minute, while Redis is
+// there.
 func (r *run) watchGauges(ctx context.Context) {
 	for r.gate.pass(ctx) {
 		r.emitQueues(ctx)
@@ -47,7 +48,10 @@ func (r *run) emitRedis(ctx context.Context) {
 		return
 	}
 	r.metrics.Emit(nil,
-		telemetry.One("used_memory", telemetry.Bytes, info.UsedMemory), telemetry.One("maxmemory", telemetry.Bytes, info.MaxMemory),
-		telemetry.One("connected_clients", telemetry.Count, info.ConnectedClients), telemetry.One("blocked_clients", telemetry.Count, info.BlockedClients),
-		telemetry.One("evicted_keys", telemetry.Count, info.EvictedKeys), telemetry.One("instantaneous_ops_per_sec", telemetry.Count, info.OpsPerSecond))
+		telemetry.One("used_memory", telemetry.Bytes, info.UsedMemory),
+		telemetry.One("maxmemory", telemetry.Bytes, info.MaxMemory),
+		telemetry.One("connected_clients", telemetry.Count, info.ConnectedClients),
+		telemetry.One("blocked_clients", telemetry.Count, info.BlockedClients),
+		telemetry.One("evicted_keys", telemetry.Count, info.EvictedKeys),
+		telemetry.One("instantaneous_ops_per_sec", telemetry.Count, info.OpsPerSecond))
 }

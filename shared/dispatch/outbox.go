@@ -16,7 +16,8 @@ const (
 	awayPoll = 200 * time.Millisecond
 	// outboxBatch is how many items one step takes from each part of the outbox.
 	outboxBatch = 100
-	// unsendableLease keeps what is not to be sent, expired or of a queue that is not listed, out of the way of what is.
+	// unsendableLease keeps what is not to be sent, expired or of a queue that is not listed, out
+	// of the way of what is.
 	unsendableLease = 10 * time.Minute
 	// returners is how many items are returned to Redis at once.
 	returners = 16
@@ -24,7 +25,8 @@ const (
 	durableAhead = 2 * time.Minute
 )
 
-// watchOutbox opens the gate when Redis is there and the outbox has been returned to it; while Redis is away it sends due jobs from the outbox.
+// watchOutbox opens the gate when Redis is there and the outbox has been returned to it; while
+// Redis is away it sends due jobs from the outbox.
 func (r *run) watchOutbox(ctx context.Context) {
 	var lastSend time.Time
 	for ctx.Err() == nil {
@@ -45,7 +47,8 @@ func (r *run) watchOutbox(ctx context.Context) {
 	}
 }
 
-// restWhileOpen waits for the next look at the outbox, or for the gate to be shut by a worker that found Redis away.
+// restWhileOpen waits for the next look at the outbox, or for the gate to be shut by a worker that
+// found Redis away.
 func (r *run) restWhileOpen(ctx context.Context) {
 	for end := time.Now().Add(r.cfg.OutboxPoll); time.Now().Before(end) && r.gate.isOpen(); {
 		if !sleep(ctx, awayPoll) {
@@ -68,7 +71,8 @@ func (r *run) sendDue(ctx context.Context) {
 	}
 }
 
-// sendClaimed sends items, each under a claim, leaves a mark of what was sent for Redis, and returns how many it claimed.
+// sendClaimed sends items, each under a claim, leaves a mark of what was sent for Redis, and
+// returns how many it claimed.
 func (r *run) sendClaimed(ctx context.Context, items []outbox.Item) int {
 	claims := 0
 	byQueue := make(map[string][]*outbox.Item)
@@ -95,7 +99,8 @@ func (r *run) sendItems(queue string, items []*outbox.Item) {
 	jobs := make([]delayqueue.Claimed, len(items))
 	for i, item := range items {
 		j := item.Job
-		jobs[i] = delayqueue.Claimed{ID: j.ID, Attempt: 1, RunAtMS: j.RunAtMS, Payload: j.Payload, Group: j.Group, Headers: j.Headers, Trace: j.Trace}
+		jobs[i] = delayqueue.Claimed{ID: j.ID, Attempt: 1, RunAtMS: j.RunAtMS, Payload: j.Payload, Group: j.Group,
+			Headers: j.Headers, Trace: j.Trace}
 	}
 	results := r.sender.Send(r.work, queue, r.cfg.Queues[queue], jobs)
 	now := time.Now()
@@ -114,8 +119,8 @@ func (r *run) sendItems(queue string, items []*outbox.Item) {
 	}
 }
 
-// returnAll moves the outbox to Redis, in steps, until nothing is left that can be moved now. When the outbox itself is away it does not hold
-// Redis' jobs up.
+// returnAll moves the outbox to Redis, in steps, until nothing is left that can be moved now. When
+// the outbox itself is away it does not hold Redis' jobs up.
 func (r *run) returnAll(ctx context.Context) {
 	if r.outbox == nil {
 		return
@@ -152,7 +157,8 @@ func (r *run) returnItems(ctx context.Context, items []outbox.Item) int64 {
 	return moved.Load()
 }
 
-// returnItem reports whether the item is in Redis' care: it left the outbox, or stays as a durable one.
+// returnItem reports whether the item is in Redis' care: it left the outbox, or stays as a durable
+// one.
 func (r *run) returnItem(ctx context.Context, item *outbox.Item) bool {
 	if item.Sent {
 		return r.store.Settled(ctx, item.Queue, item.Job, item.SentMS) == nil && r.outbox.Remove(ctx, item) == nil

@@ -13,7 +13,8 @@ import (
 
 const (
 	maintainBatch = 500
-	// coalesce is how long a shard that just had due jobs waits before it claims again: with many jobs a second, a few to a claim.
+	// coalesce is how long a shard that just had due jobs waits before it claims again: with many
+	// jobs a second, a few to a claim.
 	coalesce = time.Millisecond
 	// acceptRetry is the first pause before an Accept that failed is tried again.
 	acceptRetry = 50 * time.Millisecond
@@ -33,7 +34,8 @@ func (r *run) serve(ctx context.Context) {
 		for shard := range r.store.AllShards() {
 			bell := make(chan struct{}, 1)
 			bells[delayqueue.Shard{Queue: queue, Index: shard}] = bell
-			w := &worker{run: r, queue: queue, url: url, shard: shard, bell: bell, slots: make(chan struct{}, r.cfg.InFlight)}
+			w := &worker{run: r, queue: queue, url: url, shard: shard, bell: bell,
+				slots: make(chan struct{}, r.cfg.InFlight)}
 			workers.Go(func() { w.work(ctx) })
 		}
 	}
@@ -113,7 +115,8 @@ func (w *worker) maintain(ctx context.Context) {
 	w.tally.maintained(w.queue, m)
 }
 
-// claim takes due jobs and hands them to a delivery of its own, and returns how long there is nothing to do.
+// claim takes due jobs and hands them to a delivery of its own, and returns how long there is
+// nothing to do.
 func (w *worker) claim(ctx context.Context) (time.Duration, error) {
 	select {
 	case w.slots <- struct{}{}:
@@ -158,7 +161,8 @@ func (w *worker) deliver(jobs []delayqueue.Claimed, nowMS int64, claimed time.Ti
 			continue
 		}
 		refused = append(refused, delayqueue.Refused{
-			Job: jobs[i], Error: res.Reason, Delay: refusedDelay(jobs[i].Claim), Poison: res.Outcome == sqssender.Poison,
+			Job: jobs[i], Error: res.Reason, Delay: refusedDelay(jobs[i].Claim),
+			Poison: res.Outcome == sqssender.Poison,
 		})
 	}
 	w.tally.delivered(w.queue, len(accepted), refused)
@@ -178,14 +182,16 @@ func (w *worker) deliver(jobs []delayqueue.Claimed, nowMS int64, claimed time.Ti
 	}
 }
 
-// insist repeats an answer until it is noted or the lease has ended: after that the jobs belong to whoever takes them back.
+// insist repeats an answer until it is noted or the lease has ended: after that the jobs belong to
+// whoever takes them back.
 func (w *worker) insist(until time.Time, answer func(context.Context) error) {
 	pause := acceptRetry
 	for {
 		err := answer(w.run.work)
 		if err == nil || time.Now().Add(pause).After(until) || !sleep(w.run.work, pause) {
 			if err != nil {
-				w.log.Error("an answer for claimed jobs was not noted: they are taken back when their lease ends", "queue", w.queue, "cause", err.Error())
+				w.log.Error("an answer for claimed jobs was not noted: they are taken back when their lease ends",
+					"queue", w.queue, "cause", err.Error())
 			}
 			return
 		}
@@ -199,7 +205,8 @@ func refusedDelay(claims int64) time.Duration {
 	return most/4 + rand.N(most*3/4)
 }
 
-// forgetDurable takes jobs that were sent out of the outbox. What fails is found again when the outbox is read.
+// forgetDurable takes jobs that were sent out of the outbox. What fails is found again when the
+// outbox is read.
 func (w *worker) forgetDurable(jobs []delayqueue.Claimed) {
 	if w.outbox == nil {
 		return

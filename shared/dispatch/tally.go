@@ -48,7 +48,8 @@ func (t *tally) lateness(queue string, ms int64) {
 }
 
 func (t *tally) emitLateness(queue string, c *counts) {
-	t.metrics.Emit(map[string]string{"queue": queue}, telemetry.Metric{Name: "lateness", Unit: telemetry.Milliseconds, Values: c.late})
+	t.metrics.Emit(map[string]string{"queue": queue},
+		telemetry.Metric{Name: "lateness", Unit: telemetry.Milliseconds, Values: c.late})
 	c.late = nil
 }
 
@@ -72,7 +73,8 @@ func (t *tally) maintained(queue string, m delayqueue.Maintained) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.of(queue)
-	c.reclaimed, c.missed, c.poison, c.pruned = c.reclaimed+m.Reclaimed, c.missed+m.Missed, c.poison+m.Died, c.pruned+m.Pruned
+	c.reclaimed, c.missed, c.poison, c.pruned = c.reclaimed+m.Reclaimed, c.missed+m.Missed, c.poison+m.Died,
+		c.pruned+m.Pruned
 }
 
 // flush emits what has come together; a queue in which nothing happened emits nothing.
@@ -85,7 +87,8 @@ func (t *tally) flush() {
 		}
 		var out []telemetry.Metric
 		for name, n := range map[string]int64{
-			"dispatched": c.sent, "returned": c.refused, "died": c.poison, "reclaimed": c.reclaimed, "ack_timeouts": c.missed, "pruned": c.pruned,
+			"dispatched": c.sent, "returned": c.refused, "died": c.poison, "reclaimed": c.reclaimed,
+			"ack_timeouts": c.missed, "pruned": c.pruned,
 		} {
 			if n > 0 {
 				out = append(out, telemetry.One(name, telemetry.Count, float64(n)))

@@ -1,7 +1,8 @@
 // Package fault is the one error type that crosses Sluice's borders.
 //
-// Domain packages return a [*Error] for everything a caller may learn, with a short stable code; any other error is a defect, which
-// the HTTP border logs and answers as "internal". What is in Cause is logged and never sent.
+// Domain packages return a [*Error] for everything a caller may learn, with a short stable code;
+// any other error is a defect, which the HTTP border logs and answers as "internal". What is in
+// Cause is logged and never sent.
 package fault
 
 import (
@@ -35,7 +36,8 @@ const (
 	DeadlineExceeded     Code = "deadline_exceeded"
 )
 
-// Field is one invalid input: its path in the body, query or path ("rules[1].limit"), and what is wrong with it.
+// Field is one invalid input: its path in the body, query or path ("rules[1].limit"), and what is
+// wrong with it.
 type Field struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
@@ -46,7 +48,8 @@ type Error struct {
 	Code   Code
 	Detail string // one sentence for the caller; says what to do where that is known
 	Fields []Field
-	// RetryAfter is how long to wait before the same call may succeed; zero means that waiting is not known to help.
+	// RetryAfter is how long to wait before the same call may succeed; zero means that waiting is
+	// not known to help.
 	RetryAfter time.Duration
 	// Extra holds further members of the problem document, such as "holder", "reason" or "state".
 	Extra map[string]any
@@ -115,11 +118,13 @@ func CodeOf(err error) Code {
 	return ""
 }
 
-// Unavailable says that a store ("redis", "dynamodb") cannot be reached. The cause is logged, never sent.
+// Unavailable says that a store ("redis", "dynamodb") cannot be reached. The cause is logged, never
+// sent.
 func Unavailable(store string, cause error) *Error {
 	return &Error{
-		Code:       StoreUnavailable,
-		Detail:     "the " + store + " store cannot be reached; nothing was changed, or it is safe to send the same request again",
+		Code: StoreUnavailable,
+		Detail: "the " + store +
+			" store cannot be reached; nothing was changed, or it is safe to send the same request again",
 		RetryAfter: time.Second,
 		Cause:      cause,
 	}

@@ -33,8 +33,8 @@ func Invalid(field, format string, args ...any) error {
 	return f.Err()
 }
 
-// Join adds the fields of another invalid_request error, one for each name, and returns [Fields.Err] of all. An err of another kind is
-// returned as it is.
+// Join adds the fields of another invalid_request error, one for each name, and returns
+// [Fields.Err] of all. An err of another kind is returned as it is.
 func (f Fields) Join(err error) error {
 	var other *Error
 	if err != nil && (!errors.As(err, &other) || other.Code != InvalidRequest) {

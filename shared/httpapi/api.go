@@ -1,5 +1,6 @@
-// Package httpapi is the HTTP border of every function: routing, strict decoding, RFC 9457 problems, request ids, panic recovery,
-// one log line a request, and the adapter from API Gateway's payload 2.0.
+// Package httpapi is the HTTP border of every function: routing, strict decoding, RFC 9457
+// problems, request ids, panic recovery, one log line a request, and the adapter from API Gateway's
+// payload 2.0.
 package httpapi
 
 import (
@@ -15,8 +16,8 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// HandlerFunc answers a request, or returns an error that the API turns into a problem document. It must not have
-// written anything when it returns an error.
+// HandlerFunc answers a request, or returns an error that the API turns into a problem document. It
+// must not have written anything when it returns an error.
 type HandlerFunc func(w http.ResponseWriter, r *http.Request) error
 
 // API is an http.Handler for a set of routes.
@@ -31,7 +32,8 @@ func New(log *slog.Logger, metrics *telemetry.Metrics) *API {
 	return &API{mux: http.NewServeMux(), log: log, metrics: metrics}
 }
 
-// Handle adds a route; the pattern is that of [http.ServeMux], with its method: "POST /v1/locks/{name}/acquire".
+// Handle adds a route; the pattern is that of [http.ServeMux], with its method: "POST
+// /v1/locks/{name}/acquire".
 func (a *API) Handle(pattern string, h HandlerFunc) {
 	a.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {

@@ -61,13 +61,16 @@ func TestErrorsBecomeProblems(t *testing.T) {
 		header map[string]string
 	}{
 		"a held lock tells when to come back, with its extra members": {
-			err:    fault.New(fault.LockHeld, "the lock is held").After(1500*time.Millisecond+1).With("holder", "worker-7"),
+			err: fault.New(fault.LockHeld, "the lock is held").After(1500*time.Millisecond+1).With("holder",
+				"worker-7"),
 			status: http.StatusConflict, code: "lock_held",
-			has: map[string]any{"retry_after_ms": 1501.0, "holder": "worker-7"}, header: map[string]string{"Retry-After": "2"},
+			has:    map[string]any{"retry_after_ms": 1501.0, "holder": "worker-7"},
+			header: map[string]string{"Retry-After": "2"},
 		},
 		"an unavailable store always has Retry-After": {
 			err:    fault.Unavailable("redis", errors.New("dial tcp 10.1.2.3:6379: refused")),
-			status: http.StatusServiceUnavailable, code: "store_unavailable", header: map[string]string{"Retry-After": "1"},
+			status: http.StatusServiceUnavailable, code: "store_unavailable",
+			header: map[string]string{"Retry-After": "1"},
 		},
 		"an ended request is deadline_exceeded": {
 			err: context.DeadlineExceeded, status: http.StatusGatewayTimeout, code: "deadline_exceeded",
@@ -77,7 +80,8 @@ func TestErrorsBecomeProblems(t *testing.T) {
 		},
 		"a quota may bring its own problem type": {
 			err:    fault.New(fault.QuotaExceeded, "over").With("type", "https://example.test/quota"),
-			status: http.StatusTooManyRequests, code: "quota_exceeded", has: map[string]any{"type": "https://example.test/quota"},
+			status: http.StatusTooManyRequests, code: "quota_exceeded",
+			has: map[string]any{"type": "https://example.test/quota"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +143,9 @@ func TestAPanicIsA500AndTheNextRequestIsServed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.api.Handle("GET /panic", func(http.ResponseWriter, *http.Request) error { panic("boom at 10.1.2.3") })
-	b.api.Handle("GET /fine", func(w http.ResponseWriter, _ *http.Request) error { return httpapi.Write(w, 200, "fine") })
+	b.api.Handle("GET /fine", func(w http.ResponseWriter, _ *http.Request) error {
+		return httpapi.Write(w, 200, "fine")
+	})
 
 	w := b.serve(http.MethodGet, "/panic")
 	require.Equal(t, http.StatusInternalServerError, w.Code)
@@ -154,7 +160,9 @@ func TestAPanicIsA500AndTheNextRequestIsServed(t *testing.T) {
 func TestLogsNameTheRouteAndNotThePath(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.api.Handle("GET /v1/locks/{name}", func(w http.ResponseWriter, _ *http.Request) error { return httpapi.Write(w, 200, nil) })
+	b.api.Handle("GET /v1/locks/{name}", func(w http.ResponseWriter, _ *http.Request) error {
+		return httpapi.Write(w, 200, nil)
+	})
 	b.serve(http.MethodGet, "/v1/locks/some-customer")
 	require.Contains(t, b.logs.String(), "GET /v1/locks/{name}")
 	require.NotContains(t, b.metrics.String(), "some-customer", "no user's key becomes a dimension")

@@ -19,10 +19,12 @@ import (
 // MaxBody is the largest request body, in bytes.
 const MaxBody = 1 << 20
 
-// Decode reads the JSON object of r's body into into, a pointer to a struct. An empty body is an empty object.
+// Decode reads the JSON object of r's body into into, a pointer to a struct. An empty body is an
+// empty object.
 //
-// It is strict: unknown members, members that differ in case, doubled members, wrong types, invalid UTF-8 and anything after the object are
-// refused, with the field named. Errors: invalid_request, unsupported_media_type, payload_too_large.
+// It is strict: unknown members, members that differ in case, doubled members, wrong types, invalid
+// UTF-8 and anything after the object are refused, with the field named. Errors: invalid_request,
+// unsupported_media_type, payload_too_large.
 func Decode(r *http.Request, into any) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, MaxBody+1))
 	if err != nil {
@@ -101,7 +103,8 @@ func typeMessage(e *jsonv2.SemanticError) string {
 	return "must be a " + want
 }
 
-// fieldPath writes a JSON Pointer (RFC 6901) as people write paths: /rules/0/limit is rules[0].limit.
+// fieldPath writes a JSON Pointer (RFC 6901) as people write paths: /rules/0/limit is
+// rules[0].limit.
 func fieldPath(p jsontext.Pointer) string {
 	var b strings.Builder
 	for token := range p.Tokens() {
@@ -159,5 +162,6 @@ func Write(w http.ResponseWriter, status int, body any) error {
 	return nil
 }
 
-// Degraded marks a response that was produced while a store was down, for example "limiter-local". Call it before writing.
+// Degraded marks a response that was produced while a store was down, for example "limiter-local".
+// Call it before writing.
 func Degraded(w http.ResponseWriter, what string) { w.Header().Set("Sluice-Degraded", what) }

@@ -17,7 +17,8 @@ type call struct {
 
 type callKey struct{}
 
-// WithGateway returns a context that carries what API Gateway knows of a request: its id, and the IAM ARN of its caller ("" when unsigned).
+// WithGateway returns a context that carries what API Gateway knows of a request: its id, and the
+// IAM ARN of its caller ("" when unsigned).
 func WithGateway(ctx context.Context, requestID, caller string) context.Context {
 	return context.WithValue(ctx, callKey{}, &call{requestID: requestID, caller: caller})
 }

@@ -57,7 +57,8 @@ func TestTheAdapterCarriesAnEventToTheHandlerAndBack(t *testing.T) {
 			out, err := call(t.Context(), e)
 			require.NoError(t, err)
 			require.Equal(t, http.StatusAccepted, out.StatusCode)
-			require.JSONEq(t, `{"name":"a:b","q":"1,2","key":"k1","caller":"arn:aws:iam::1:user/ann","body":"{\"n\":1}"}`, out.Body)
+			require.JSONEq(t,
+				`{"name":"a:b","q":"1,2","key":"k1","caller":"arn:aws:iam::1:user/ann","body":"{\"n\":1}"}`, out.Body)
 			require.Equal(t, "req-1", out.Headers["x-request-id"])
 			require.Equal(t, "a, b", out.Headers["vary"])
 			require.False(t, out.IsBase64Encoded)

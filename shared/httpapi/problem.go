@@ -79,20 +79,23 @@ func titleOf(code fault.Code) string { //nolint:cyclop // one line for each code
 	}
 }
 
-// asFault turns any error into one that a caller may see. What is not a [fault.Error] is a defect, unless the request's time ran out.
+// asFault turns any error into one that a caller may see. What is not a [fault.Error] is a defect,
+// unless the request's time ran out.
 func asFault(err error) *fault.Error {
 	var f *fault.Error
 	switch {
 	case errors.As(err, &f):
 		return f
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return fault.New(fault.DeadlineExceeded, "the request did not finish within its time; it is safe to send it again").Because(err)
+		return fault.New(fault.DeadlineExceeded,
+			"the request did not finish within its time; it is safe to send it again").Because(err)
 	default:
 		return fault.New(fault.Internal, "an unexpected error; the request id finds it in the log").Because(err)
 	}
 }
 
-// Problem renders f as an RFC 9457 problem document with its status, without writing it: a batch puts such documents in its results.
+// Problem renders f as an RFC 9457 problem document with its status, without writing it: a batch
+// puts such documents in its results.
 func Problem(f *fault.Error, requestID string) map[string]any {
 	doc := make(map[string]any, 8+len(f.Extra))
 	maps.Copy(doc, f.Extra)

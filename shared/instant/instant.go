@@ -1,5 +1,6 @@
-// Package instant turns moments into text and back: RFC 3339, UTC, milliseconds (https://www.rfc-editor.org/rfc/rfc3339).
-// Inside Sluice a moment is an integer of milliseconds since the Unix epoch, never a float.
+// Package instant turns moments into text and back: RFC 3339, UTC, milliseconds
+// (https://www.rfc-editor.org/rfc/rfc3339). Inside Sluice a moment is an integer of milliseconds
+// since the Unix epoch, never a float.
 package instant
 
 import (
@@ -12,7 +13,8 @@ const layout = "2006-01-02T15:04:05.000Z"
 // Format writes ms, milliseconds since the epoch, as "2026-01-02T15:04:05.678Z".
 func Format(ms int64) string { return time.UnixMilli(ms).UTC().Format(layout) }
 
-// Parse reads any RFC 3339 instant and rounds it up to a whole millisecond, so that what is due then is never early.
+// Parse reads any RFC 3339 instant and rounds it up to a whole millisecond, so that what is due
+// then is never early.
 func Parse(s string) (ms int64, err error) {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {

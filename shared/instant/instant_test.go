@@ -32,7 +32,8 @@ func TestParseRoundsUpSoThatNothingIsEarly(t *testing.T) {
 
 func TestParseRefusesWhatIsNoInstant(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "tomorrow", "2026-12-01", "2026-12-01T10:00:00", "1764583200", "2026-13-01T10:00:00Z"} {
+	for _, text := range []string{"", "tomorrow", "2026-12-01", "2026-12-01T10:00:00", "1764583200",
+		"2026-13-01T10:00:00Z"} {
 		_, err := instant.Parse(text)
 		require.ErrorContains(t, err, "RFC 3339", text)
 	}

@@ -15,15 +15,17 @@ type answer[T any] struct {
 	err   error
 }
 
-// grace is how long the other nodes are waited for once it is decided: a lock should be on all of them, and a process that is frozen after its
-// answer sends nothing more.
+// grace is how long the other nodes are waited for once it is decided: a lock should be on all of
+// them, and a process that is frozen after its answer sends nothing more.
 const grace = 15 * time.Millisecond
 
 var errNoAnswer = errors.New("no answer in time")
 
-// ask asks every node at once. It returns soon after a majority said yes, or no majority can any more; nodes that have not answered by then count
-// as errors, and their calls end by themselves within NodeTimeout.
-func ask[T any](ctx context.Context, m *Quorum, call func(context.Context, *Redis) (T, error), yes func(T) bool) []answer[T] {
+// ask asks every node at once. It returns soon after a majority said yes, or no majority can any
+// more; nodes that have not answered by then count as errors, and their calls end by themselves
+// within NodeTimeout.
+func ask[T any](ctx context.Context, m *Quorum,
+	call func(context.Context, *Redis) (T, error), yes func(T) bool) []answer[T] {
 	return gather(ctx, m, call, func(answers []answer[T], left int) bool {
 		n := count(answers, yes)
 		return n >= m.majority() || n+left < m.majority()
@@ -35,13 +37,15 @@ func askAll[T any](ctx context.Context, m *Quorum, call func(context.Context, *R
 	return gather(ctx, m, call, func([]answer[T], int) bool { return false })
 }
 
-func gather[T any](ctx context.Context, m *Quorum, call func(context.Context, *Redis) (T, error), decided func([]answer[T], int) bool) []answer[T] {
+func gather[T any](ctx context.Context, m *Quorum,
+	call func(context.Context, *Redis) (T, error), decided func([]answer[T], int) bool) []answer[T] {
 	type numbered struct {
 		node int
 		answer[T]
 	}
 	arrived := make(chan numbered, len(m.nodes))
-	ctx = context.WithoutCancel(ctx) // a node's call has a timeout of its own, and one that has begun had better end well
+	// a node's call has a timeout of its own, and one that has begun had better end well
+	ctx = context.WithoutCancel(ctx)
 	for i, n := range m.nodes {
 		go func() {
 			value, err := call(ctx, n)

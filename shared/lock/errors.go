@@ -36,10 +36,13 @@ const (
 func notHeld(reply int64) *fault.Error {
 	switch reply {
 	case takenByOther:
-		return fault.New(fault.LockNotHeld, "somebody else holds it now: stop the work that it protects").With("reason", HeldByOther)
+		return fault.New(fault.LockNotHeld, "somebody else holds it now: stop the work that it protects").With("reason",
+			HeldByOther)
 	case takenByForce:
-		return fault.New(fault.LockNotHeld, "it was released by force: stop the work that it protects").With("reason", Expired).With("forced", true)
+		return fault.New(fault.LockNotHeld, "it was released by force: stop the work that it protects").With("reason",
+			Expired).With("forced", true)
 	default:
-		return fault.New(fault.LockNotHeld, "the lease has expired: stop the work that it protects").With("reason", Expired)
+		return fault.New(fault.LockNotHeld, "the lease has expired: stop the work that it protects").With("reason",
+			Expired)
 	}
 }

@@ -48,10 +48,14 @@ func TestWhenRedisCannotServeEveryCallFailsWithin500Milliseconds(t *testing.T) {
 					return err
 				},
 				"acquire, waiting": func() error {
-					_, err := l.Acquire(t.Context(), locktest.Request(t, lock.Request{Name: "other", Wait: lock.MaxWait}))
+					_, err := l.Acquire(t.Context(), locktest.Request(t,
+						lock.Request{Name: "other", Wait: lock.MaxWait}))
 					return err
 				},
-				"renew":   func() error { _, err := l.Renew(t.Context(), lock.Lock, "held", held.Token, ttl); return err },
+				"renew": func() error {
+					_, err := l.Renew(t.Context(), lock.Lock, "held", held.Token, ttl)
+					return err
+				},
 				"release": func() error { _, err := l.Release(t.Context(), lock.Lock, "held", held.Token); return err },
 				"force":   func() error { _, err := l.Force(t.Context(), lock.Lock, "held"); return err },
 			} {
@@ -64,18 +68,21 @@ func TestWhenRedisCannotServeEveryCallFailsWithin500Milliseconds(t *testing.T) {
 	}
 }
 
-// A full Redis must not keep what is to be given back, nor take from a holder what it has: only what needs room is refused.
+// A full Redis must not keep what is to be given back, nor take from a holder what it has: only
+// what needs room is refused.
 func TestOnAFullRedisALockIsRenewedReleasedAndForcedButNotGranted(t *testing.T) {
 	t.Parallel()
 	r := redistest.Single(t)
 	l := lock.NewRedis(conn(t, r.URL))
 	t.Cleanup(func() { _ = l.Close() })
 	grant := func(kind lock.Kind, name string, capacity int64) string {
-		lease, err := l.Acquire(t.Context(), locktest.Request(t, lock.Request{Kind: kind, Name: name, TTL: time.Minute, Capacity: capacity}))
+		lease, err := l.Acquire(t.Context(), locktest.Request(t,
+			lock.Request{Kind: kind, Name: name, TTL: time.Minute, Capacity: capacity}))
 		require.NoError(t, err)
 		return lease.Token
 	}
-	// Both ways in which a release keeps the state: for a shorter, and for a longer time than the lease had left.
+	// Both ways in which a release keeps the state: for a shorter, and for a longer time than the
+	// lease had left.
 	short, err := l.Acquire(t.Context(), locktest.Request(t, lock.Request{Name: "short", TTL: time.Second}))
 	require.NoError(t, err)
 	held, forced, permit := grant(lock.Lock, "held", 0), grant(lock.Lock, "forced", 0), grant(lock.Semaphore, "pool", 3)

@@ -17,7 +17,8 @@ func normal(t *testing.T, q Request) Request {
 	return q
 }
 
-// A call that asked again with a token that holds the lock, and gave up, must not take away the lease from before.
+// A call that asked again with a token that holds the lock, and gave up, must not take away the
+// lease from before.
 func TestAReacquireThatGaveUpLeavesTheLeaseFromBefore(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []Mode{Exclusive, Shared} {

@@ -19,13 +19,15 @@ import (
 	"github.com/sluicehq/sluice/shared/lock"
 )
 
-// The histories of many clients are recorded and checked for linearizability (Herlihy and Wing, 1990) with porcupine. The model is one lock:
+// The histories of many clients are recorded and checked for linearizability (Herlihy and Wing,
+// 1990) with porcupine. The model is one lock:
 //
 //	acquire → fence   the lock is free, and fence is higher than every one before; now it is held
 //	end               the lease with this fence is over: released, forced away, or run out
 //
-// A lease that its client never gives back, because it "died", ends by itself: from its expires_at, by the store's clock, on. So mutual exclusion
-// is: no acquire can be put before the end of the lease before it.
+// A lease that its client never gives back, because it "died", ends by itself: from its expires_at,
+// by the store's clock, on. So mutual exclusion is: no acquire can be put before the end of the
+// lease before it.
 type lockState struct {
 	last int64
 	held bool
@@ -60,12 +62,14 @@ type history struct {
 func (h *history) add(client int, in lockInput, out any, call, ret time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: in, Output: out, Call: int64(call.Sub(h.started)), Return: int64(ret.Sub(h.started))})
+	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: in, Output: out,
+		Call: int64(call.Sub(h.started)), Return: int64(ret.Sub(h.started))})
 }
 
 const clients = 64
 
-// play lets many clients fight for one lock for a while. They release it, force it away from whoever has it, let it expire, or die with it.
+// play lets many clients fight for one lock for a while. They release it, force it away from
+// whoever has it, let it expire, or die with it.
 func (h *history) play(t *testing.T, l locktest.Backend, seed uint64, until time.Time) {
 	t.Helper()
 	var wait sync.WaitGroup
@@ -84,7 +88,8 @@ func (h *history) round(t *testing.T, l locktest.Backend, c int, random *rand.Ra
 	t.Helper()
 	ctx := context.Background()
 	// The lease is short, so that those who die do not stop the others for long.
-	q := locktest.Request(t, lock.Request{Name: "history", TTL: lock.MinTTL, Wait: time.Duration(random.IntN(3)) * 200 * time.Millisecond})
+	q := locktest.Request(t, lock.Request{Name: "history", TTL: lock.MinTTL,
+		Wait: time.Duration(random.IntN(3)) * 200 * time.Millisecond})
 	called := time.Now()
 	lease, err := l.Acquire(ctx, q)
 	got := time.Now()
@@ -92,10 +97,12 @@ func (h *history) round(t *testing.T, l locktest.Backend, c int, random *rand.Ra
 		return // refused, or unknown: what an unknown call took ends with its lease, and nobody ever has its fence
 	}
 	h.add(c, lockInput{op: "acquire"}, lease.Fence, called, got)
-	// Whatever happens, the lease is over at expires_at and not before it is released. The end takes effect somewhere between.
+	// Whatever happens, the lease is over at expires_at and not before it is released. The end
+	// takes effect somewhere between.
 	ends := time.UnixMilli(lease.ExpiresAt)
 	if random.IntN(4) == 0 {
-		h.add(c, lockInput{op: "end", fence: lease.Fence}, nil, ends, h.started.Add(time.Hour)) // it died: the store ends the lease some time after
+		// it died: the store ends the lease some time after
+		h.add(c, lockInput{op: "end", fence: lease.Fence}, nil, ends, h.started.Add(time.Hour))
 		return
 	}
 	<-time.After(time.Duration(random.IntN(4)) * time.Millisecond)
@@ -104,7 +111,8 @@ func (h *history) round(t *testing.T, l locktest.Backend, c int, random *rand.Ra
 	switch over := time.Now(); {
 	case err == nil:
 		h.add(c, lockInput{op: "end", fence: lease.Fence}, nil, released, over)
-	case errors.Is(err, fault.New(fault.LockNotHeld, "")): // it ran out, or the data was lost, at some time since it was granted
+	// it ran out, or the data was lost, at some time since it was granted
+	case errors.Is(err, fault.New(fault.LockNotHeld, "")):
 		h.add(c, lockInput{op: "end", fence: lease.Fence}, nil, got, over)
 	default: // nobody knows: at the latest it ran out
 		h.add(c, lockInput{op: "end", fence: lease.Fence}, nil, released, h.started.Add(time.Hour))
@@ -118,7 +126,8 @@ func (h *history) check(t *testing.T) {
 	require.Equal(t, porcupine.Ok, result, "%d acquisitions", acquired)
 }
 
-// checkFences demands that who acquired later, in real time, has the higher fence, and returns how many acquired.
+// checkFences demands that who acquired later, in real time, has the higher fence, and returns how
+// many acquired.
 func (h *history) checkFences(t *testing.T) int {
 	t.Helper()
 	var acquired []porcupine.Operation
@@ -147,7 +156,8 @@ func TestHistoriesOfManyClientsShowOneHolderAtATimeAndRisingFences(t *testing.T)
 	h.check(t)
 }
 
-// While the server hangs leases run out, and calls whose answers were lost may have been carried out.
+// While the server hangs leases run out, and calls whose answers were lost may have been carried
+// out.
 func TestHistoriesOverPausesOfTheServerShowTheSame(t *testing.T) {
 	t.Parallel()
 	r := redistest.Single(t)
@@ -169,7 +179,8 @@ func TestHistoriesOverPausesOfTheServerShowTheSame(t *testing.T) {
 	h.check(t)
 }
 
-// After FLUSHALL there may be two who believe to hold the lock: no lease survives that, and only the fence tells them apart. So only fences are checked.
+// After FLUSHALL there may be two who believe to hold the lock: no lease survives that, and only
+// the fence tells them apart. So only fences are checked.
 func TestFencesRiseInHistoriesThatLoseAllData(t *testing.T) {
 	t.Parallel()
 	r := redistest.Single(t)
@@ -207,7 +218,10 @@ func TestTheHistoryCheckerFindsViolations(t *testing.T) {
 	end := func(fence, call int64) porcupine.Operation {
 		return porcupine.Operation{Input: lockInput{op: "end", fence: fence}, Call: call, Return: call + 1}
 	}
-	require.True(t, porcupine.CheckOperations(lockModel(), []porcupine.Operation{acquire(1, 0), end(1, 10), acquire(2, 20)}))
-	require.False(t, porcupine.CheckOperations(lockModel(), []porcupine.Operation{acquire(1, 0), acquire(2, 5), end(1, 10)}), "two at once")
-	require.False(t, porcupine.CheckOperations(lockModel(), []porcupine.Operation{acquire(2, 0), end(2, 10), acquire(1, 20)}), "a fence that falls")
+	require.True(t, porcupine.CheckOperations(lockModel(),
+		[]porcupine.Operation{acquire(1, 0), end(1, 10), acquire(2, 20)}))
+	require.False(t, porcupine.CheckOperations(lockModel(),
+		[]porcupine.Operation{acquire(1, 0), acquire(2, 5), end(1, 10)}), "two at once")
+	require.False(t, porcupine.CheckOperations(lockModel(),
+		[]porcupine.Operation{acquire(2, 0), end(2, 10), acquire(1, 20)}), "a fence that falls")
 }

@@ -1,7 +1,9 @@
-// Package lock is Sluice's distributed lock: leases with fences, exclusive or shared, and semaphores.
+// Package lock is Sluice's distributed lock: leases with fences, exclusive or shared, and
+// semaphores.
 //
-// A lease alone cannot protect data from a holder that was paused beyond it (Kleppmann, "How to do distributed locking", 2016); the fence
-// can: it rises from holder to holder, and the resource refuses a lower one.
+// A lease alone cannot protect data from a holder that was paused beyond it (Kleppmann, "How to do
+// distributed locking", 2016); the fence can: it rises from holder to holder, and the resource
+// refuses a lower one.
 package lock
 
 import (
@@ -50,7 +52,8 @@ const (
 type Request struct {
 	Kind Kind
 	Name string
-	// Token proves the ownership: 16 to 128 printable ASCII characters without spaces. Empty: 128 random bits are made.
+	// Token proves the ownership: 16 to 128 printable ASCII characters without spaces. Empty: 128
+	// random bits are made.
 	Token string
 	// Owner is a public label, up to 256 bytes without control characters.
 	Owner string

@@ -14,21 +14,24 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// Quorum keeps locks on several independent Redis primaries, and holds one where a majority grants it: Redlock
-// (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/), with a fence. It survives the loss of a minority, data included.
-// Validity is counted from the start of a call, on this process' monotonic clock, less an allowance for the drift of the nodes' clocks.
+// Quorum keeps locks on several independent Redis primaries, and holds one where a majority grants
+// it: Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/), with a fence.
+// It survives the loss of a minority, data included. Validity is counted from the start of a call,
+// on this process' monotonic clock, less an allowance for the drift of the nodes' clocks.
 //
 // Waiters poll, and in no order. There are no semaphores.
 type Quorum struct {
 	nodes []*Redis
 }
 
-// NodeTimeout is the call timeout that a quorum's connections should have, so that a hung node costs no more than that.
+// NodeTimeout is the call timeout that a quorum's connections should have, so that a hung node
+// costs no more than that.
 const NodeTimeout = 200 * time.Millisecond
 
 const (
-	// ahead is added to this process' clock for the least fence that the nodes are asked for, so that they all give out that one: it is more than
-	// a call may take and than their clocks are ahead of ours, as a rule.
+	// ahead is added to this process' clock for the least fence that the nodes are asked for, so
+	// that they all give out that one: it is more than a call may take and than their clocks are
+	// ahead of ours, as a rule.
 	ahead = time.Second
 	// retryFirst and retryMost bound the pauses of a waiter.
 	retryFirst = 20 * time.Millisecond
@@ -54,7 +57,8 @@ func drift(ttl time.Duration) time.Duration { return ttl/100 + 2*time.Millisecon
 
 // Acquire takes a lock, waiting for it up to q.Wait. q must have been normalized.
 //
-// Errors: lock_held; store_unavailable when no majority answers; ctx's own. After any of them it is given back wherever it was granted.
+// Errors: lock_held; store_unavailable when no majority answers; ctx's own. After any of them it is
+// given back wherever it was granted.
 func (m *Quorum) Acquire(ctx context.Context, q Request) (Lease, error) {
 	started := time.Now()
 	for pause := retryFirst; ; pause = min(2*pause, retryMost) {
@@ -83,7 +87,8 @@ func (m *Quorum) once(ctx context.Context, q Request) (Lease, error) {
 	}
 	started, call := time.Now(), rand.Text()
 	least := fmt.Sprintf("%016d", started.Add(ahead).UnixMicro())
-	ended := make(chan bool, len(m.nodes)) // whether the call failed: then each node gives back what it granted, also when that comes late
+	// whether the call failed: then each node gives back what it granted, also when that comes late
+	ended := make(chan bool, len(m.nodes))
 	var clean sync.WaitGroup
 	clean.Add(len(m.nodes))
 	answers := gather(ctx, m, func(ctx context.Context, n *Redis) (attempt, error) {
@@ -115,7 +120,8 @@ func (m *Quorum) once(ctx context.Context, q Request) (Lease, error) {
 	return lease, nil
 }
 
-// decided is when a majority granted it, all of them anew or a majority of them again, or when no majority can any more.
+// decided is when a majority granted it, all of them anew or a majority of them again, or when no
+// majority can any more.
 func (m *Quorum) decided(answers []answer[attempt], left int) bool {
 	yes := count(answers, func(a attempt) bool { return a.lease != nil })
 	again := count(answers, func(a attempt) bool { return a.lease != nil && a.lease.Reacquired })
@@ -170,8 +176,9 @@ func (m *Quorum) refusals(answers []answer[attempt]) int {
 	return n
 }
 
-// agree returns the highest fence, after it was written to a majority where nodes gave different ones: every other majority shares a node with it,
-// and so the next holder's fence is higher. Nodes give different ones when their clocks are further apart than ahead.
+// agree returns the highest fence, after it was written to a majority where nodes gave different
+// ones: every other majority shares a node with it, and so the next holder's fence is higher. Nodes
+// give different ones when their clocks are further apart than ahead.
 func (m *Quorum) agree(ctx context.Context, kind Kind, name, token string, fences []int64) (int64, error) {
 	highest := slices.Max(fences)
 	if slices.Min(fences) == highest {
@@ -191,13 +198,16 @@ func (m *Quorum) agree(ctx context.Context, kind Kind, name, token string, fence
 // Renew extends a lease where a majority still grants it. Errors: lock_not_held, store_unavailable.
 func (m *Quorum) Renew(ctx context.Context, kind Kind, name, token string, ttl time.Duration) (Lease, error) {
 	started := time.Now()
-	answers := ask(ctx, m, func(ctx context.Context, n *Redis) (Lease, error) { return n.Renew(ctx, kind, name, token, ttl) },
+	answers := ask(ctx, m, func(ctx context.Context, n *Redis) (Lease, error) {
+		return n.Renew(ctx, kind, name, token, ttl)
+	},
 		func(Lease) bool { return true })
 	if err := settled(m, answers); err != nil {
 		return Lease{}, err
 	}
 	if time.Since(started)+drift(ttl) >= ttl {
-		return Lease{}, fault.Unavailable("redis quorum", errors.New("the lease would have ended before it was renewed"))
+		return Lease{}, fault.Unavailable("redis quorum",
+			errors.New("the lease would have ended before it was renewed"))
 	}
 	var fences []int64
 	for _, a := range answers {
@@ -206,12 +216,16 @@ func (m *Quorum) Renew(ctx context.Context, kind Kind, name, token string, ttl t
 		}
 	}
 	fence, err := m.agree(ctx, kind, name, token, fences)
-	return Lease{Name: name, Token: token, TTL: ttl, Fence: fence, ExpiresAt: started.Add(ttl - drift(ttl)).UnixMilli()}, err
+	return Lease{Name: name, Token: token, TTL: ttl, Fence: fence,
+		ExpiresAt: started.Add(ttl - drift(ttl)).UnixMilli()}, err
 }
 
-// Release gives a lock back on every node, and succeeds when a majority had it. Errors: lock_not_held, store_unavailable.
+// Release gives a lock back on every node, and succeeds when a majority had it. Errors:
+// lock_not_held, store_unavailable.
 func (m *Quorum) Release(ctx context.Context, kind Kind, name, token string) (time.Duration, error) {
-	answers := askAll(ctx, m, func(ctx context.Context, n *Redis) (time.Duration, error) { return n.Release(ctx, kind, name, token) })
+	answers := askAll(ctx, m, func(ctx context.Context, n *Redis) (time.Duration, error) {
+		return n.Release(ctx, kind, name, token)
+	})
 	var held time.Duration
 	for _, a := range answers {
 		held = max(held, a.value)

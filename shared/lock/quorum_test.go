@@ -45,7 +45,8 @@ func TestALockSurvivesTheLossOfAMinorityWithItsData(t *testing.T) {
 	t.Parallel()
 	for lost := range 3 {
 		q, nodes := quorum(t, time.Second)
-		ann, err := q.Acquire(t.Context(), locktest.Request(t, lock.Request{Name: "report", Owner: "ann", TTL: time.Minute}))
+		ann, err := q.Acquire(t.Context(), locktest.Request(t,
+			lock.Request{Name: "report", Owner: "ann", TTL: time.Minute}))
 		require.NoError(t, err)
 		require.NoError(t, nodes[lost].Client.FlushAll(t.Context()).Err())
 		_, err = q.Acquire(t.Context(), locktest.Request(t, lock.Request{Name: "report"}))
@@ -66,7 +67,8 @@ func TestFencesRiseAlsoWhenTheNodesClocksAndMemoriesDiffer(t *testing.T) {
 	q, nodes := quorum(t, time.Second)
 	last := int64(0)
 	for round := range 12 {
-		// One node remembers a fence from far ahead, as when its clock was; another one has lost everything.
+		// One node remembers a fence from far ahead, as when its clock was; another one has lost
+		// everything.
 		ahead := nodes[round%3]
 		far := time.Now().Add(time.Duration(round+1) * time.Hour).UnixMicro()
 		require.NoError(t, ahead.Client.SetRange(t.Context(), "{lock:report}", 28, number(far)).Err())

@@ -36,8 +36,9 @@ var (
 	raiseScript   = redis.NewScript(raiseSource)
 )
 
-// linger is how long a lock's last fence outlives its lease. Within it a fence rises even when the server's clock was set back; after it,
-// and after a loss of all data, it rises because it is at least the server's time in microseconds.
+// linger is how long a lock's last fence outlives its lease. Within it a fence rises even when the
+// server's clock was set back; after it, and after a loss of all data, it rises because it is at
+// least the server's time in microseconds.
 const linger = 60 * time.Second
 
 var lingerMS = strconv.FormatInt(linger.Milliseconds(), 10) //nolint:gochecknoglobals // a constant as text
@@ -65,8 +66,9 @@ func keys(kind Kind, name string) []string {
 // base is the key of the state, and the channel of the wake-ups.
 func base(kind Kind, name string) string { return "{" + string(kind) + ":" + name + "}" }
 
-// try is one attempt of a call. One that does not queue, of an exclusive lock for which nobody waits, needs one key, which is as quick as it gets;
-// when the script finds it otherwise it changes nothing, and is called again with all keys.
+// try is one attempt of a call. One that does not queue, of an exclusive lock for which nobody
+// waits, needs one key, which is as quick as it gets; when the script finds it otherwise it changes
+// nothing, and is called again with all keys.
 func (r *Redis) try(ctx context.Context, q Request, call string, queue bool) (attempt, error) {
 	return r.tryFrom(ctx, q, call, queue, "")
 }
@@ -130,7 +132,8 @@ func attemptOf(q Request, reply any, err error) (attempt, error) {
 		now := integer(reply)
 		lease.Fence, lease.AcquiredAt, lease.ExpiresAt = now, now/1000, (now+q.TTL.Microseconds())/1000
 	case len(values) == 6:
-		lease.Fence, lease.AcquiredAt, lease.ExpiresAt = integer(values[1]), integer(values[2])/1000, integer(values[3])/1000
+		lease.Fence, lease.AcquiredAt, lease.ExpiresAt = integer(values[1]), integer(values[2])/1000,
+			integer(values[3])/1000
 		lease.Reacquired, lease.InUse = integer(values[4]) == 1, integer(values[5])
 	case len(values) == 4:
 		owner, _ := values[2].(string)
@@ -141,7 +144,8 @@ func attemptOf(q Request, reply any, err error) (attempt, error) {
 	return attempt{lease: &lease}, nil
 }
 
-// Renew extends a lease that the token holds, by kind and name, to ttl from now. Errors: lock_not_held, store_unavailable.
+// Renew extends a lease that the token holds, by kind and name, to ttl from now. Errors:
+// lock_not_held, store_unavailable.
 func (r *Redis) Renew(ctx context.Context, kind Kind, name, token string, ttl time.Duration) (Lease, error) {
 	reply, err := r.conn.Run(ctx, renewScript, keys(kind, name)[:3], token, ttl.Microseconds(), lingerMS)
 	if err != nil {
@@ -151,11 +155,12 @@ func (r *Redis) Renew(ctx context.Context, kind Kind, name, token string, ttl ti
 	if !ok || len(values) != 2 {
 		return Lease{}, notHeld(integer(reply))
 	}
-	return Lease{Name: name, Token: token, TTL: ttl, Fence: integer(values[0]), ExpiresAt: integer(values[1]) / 1000}, nil
+	return Lease{Name: name, Token: token, TTL: ttl, Fence: integer(values[0]), ExpiresAt: integer(values[1]) / 1000},
+		nil
 }
 
-// Release gives back what the token holds and returns how long it was held; zero when this token had released it already, as after a lost
-// answer. Errors: lock_not_held, store_unavailable.
+// Release gives back what the token holds and returns how long it was held; zero when this token
+// had released it already, as after a lost answer. Errors: lock_not_held, store_unavailable.
 func (r *Redis) Release(ctx context.Context, kind Kind, name, token string) (time.Duration, error) {
 	reply, err := r.conn.Run(ctx, releaseScript, []string{base(kind, name)}, token, lingerMS)
 	if err == nil && reply == int64(0) {
@@ -173,15 +178,17 @@ func (r *Redis) Release(ctx context.Context, kind Kind, name, token string) (tim
 	}
 }
 
-// giveUp takes a call out of the queue, and gives back what it may have got without knowing, on a context of its own. When the store is away, its
-// place in the queue ends with its heartbeat, and the lease with its TTL.
+// giveUp takes a call out of the queue, and gives back what it may have got without knowing, on a
+// context of its own. When the store is away, its place in the queue ends with its heartbeat, and
+// the lease with its TTL.
 func (r *Redis) giveUp(ctx context.Context, q Request, call string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
 	defer cancel()
 	_, _ = r.conn.Run(ctx, releaseScript, keys(q.Kind, q.Name), q.Token, lingerMS, call)
 }
 
-// Force takes it from everybody who holds it, and returns how many did. The next fence is higher than every one before.
+// Force takes it from everybody who holds it, and returns how many did. The next fence is higher
+// than every one before.
 func (r *Redis) Force(ctx context.Context, kind Kind, name string) (int64, error) {
 	reply, err := r.conn.Run(ctx, forceScript, keys(kind, name), lingerMS)
 	if err != nil {
@@ -217,7 +224,8 @@ func (r *Redis) Inspect(ctx context.Context, kind Kind, name string) (State, err
 func holderOf(row []any) Holder {
 	label, _ := row[3].(string)
 	owner, metadata, _ := strings.Cut(label, "\n")
-	h := Holder{Owner: owner, Fence: integer(row[0]), AcquiredAt: integer(row[1]) / 1000, ExpiresAt: integer(row[2]) / 1000}
+	h := Holder{Owner: owner, Fence: integer(row[0]), AcquiredAt: integer(row[1]) / 1000,
+		ExpiresAt: integer(row[2]) / 1000}
 	if metadata != "" {
 		h.Metadata = json.RawMessage(metadata)
 	}

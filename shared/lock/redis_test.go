@@ -64,7 +64,8 @@ func TestACallerWhoseAnswerWasLostCanAskAgain(t *testing.T) {
 			require.True(t, again.Reacquired, mode)
 			require.Equal(t, first.Fence, again.Fence, "%s: the fence stays", mode)
 			require.Equal(t, first.AcquiredAt, again.AcquiredAt)
-			require.GreaterOrEqual(t, again.ExpiresAt-first.ExpiresAt, ttl.Milliseconds(), "the lease lasts the new ttl from now")
+			require.GreaterOrEqual(t, again.ExpiresAt-first.ExpiresAt, ttl.Milliseconds(),
+				"the lease lasts the new ttl from now")
 			require.EqualValues(t, 1, again.InUse)
 		}
 	})
@@ -76,7 +77,8 @@ func TestATokenThatHoldsNothingIsToldWhy(t *testing.T) {
 		l, ctx := open(t, r), t.Context()
 		for mode, kind := range map[lock.Mode]lock.Kind{lock.Exclusive: lock.Lock, lock.Shared: lock.Semaphore} {
 			name := redistest.Name("lock")
-			lost, err := l.Acquire(ctx, request(t, lock.Request{Kind: kind, Name: name, Mode: mode, TTL: lock.MinTTL, Capacity: 1}))
+			lost, err := l.Acquire(ctx, request(t, lock.Request{Kind: kind, Name: name, Mode: mode, TTL: lock.MinTTL,
+				Capacity: 1}))
 			require.NoError(t, err)
 			require.Eventually(t, func() bool {
 				s, err := l.Inspect(ctx, kind, name)
@@ -84,7 +86,8 @@ func TestATokenThatHoldsNothingIsToldWhy(t *testing.T) {
 			}, prompt, 5*time.Millisecond)
 
 			_, err = l.Renew(ctx, kind, name, lost.Token, ttl)
-			require.Equal(t, lock.Expired, refusal(t, err, fault.LockNotHeld).Extra["reason"], "a late renewal never takes it again")
+			require.Equal(t, lock.Expired, refusal(t, err, fault.LockNotHeld).Extra["reason"],
+				"a late renewal never takes it again")
 			_, err = l.Release(ctx, kind, name, lost.Token)
 			require.Equal(t, lock.Expired, refusal(t, err, fault.LockNotHeld).Extra["reason"])
 			s, err := l.Inspect(ctx, kind, name)
@@ -190,7 +193,8 @@ func TestAWriterIsNotStarvedByAStreamOfReaders(t *testing.T) {
 		for range 4 {
 			wait.Go(func() {
 				for ctx.Err() == nil {
-					lease, err := l.Acquire(ctx, request(t, lock.Request{Name: name, Mode: lock.Shared, Wait: time.Second}))
+					lease, err := l.Acquire(ctx, request(t, lock.Request{Name: name, Mode: lock.Shared,
+						Wait: time.Second}))
 					if err == nil {
 						<-time.After(10 * time.Millisecond) // long enough that reads overlap
 						_, _ = l.Release(context.WithoutCancel(ctx), lock.Lock, name, lease.Token)
@@ -212,7 +216,8 @@ func TestEveryKeyHasATTL(t *testing.T) {
 	t.Parallel()
 	r := redistest.Single(t)
 	l, ctx := open(t, r), t.Context()
-	for _, q := range []lock.Request{{Name: "a"}, {Name: "b", Mode: lock.Shared}, {Name: "c", Kind: lock.Semaphore, Capacity: 1}} {
+	for _, q := range []lock.Request{{Name: "a"}, {Name: "b", Mode: lock.Shared},
+		{Name: "c", Kind: lock.Semaphore, Capacity: 1}} {
 		q = request(t, q)
 		_, err := l.Acquire(ctx, q)
 		require.NoError(t, err)

@@ -14,10 +14,12 @@ import (
 // redislock's Refresh(500 µs) became PEXPIRE 0, which deletes the key.
 func TestTTLsUnderTheFloorAreRefused(t *testing.T) {
 	t.Parallel()
-	for _, ttl := range []time.Duration{-time.Second, time.Nanosecond, 500 * time.Microsecond, lock.MinTTL - 1, lock.MaxTTL + 1} {
+	for _, ttl := range []time.Duration{-time.Second, time.Nanosecond, 500 * time.Microsecond, lock.MinTTL - 1,
+		lock.MaxTTL + 1} {
 		_, err := lock.Request{Name: "report", TTL: ttl}.Normalize()
 		require.Equal(t, fault.InvalidRequest, fault.CodeOf(err), "%s", ttl)
-		require.Equal(t, fault.InvalidRequest, fault.CodeOf(lock.CheckHeld("report", strings.Repeat("t", 16), ttl)), "%s", ttl)
+		require.Equal(t, fault.InvalidRequest, fault.CodeOf(lock.CheckHeld("report", strings.Repeat("t", 16), ttl)),
+			"%s", ttl)
 	}
 	for _, ttl := range []time.Duration{lock.MinTTL, lock.MaxTTL} {
 		_, err := lock.Request{Name: "report", TTL: ttl}.Normalize()

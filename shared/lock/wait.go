@@ -8,21 +8,25 @@ import (
 	"time"
 )
 
-// heartbeat is how long a waiter that is not heard of keeps its place; it is heard of at least every pollFloor.
+// heartbeat is how long a waiter that is not heard of keeps its place; it is heard of at least
+// every pollFloor.
 const (
 	heartbeat    = 2 * time.Second
 	pollFloor    = 400 * time.Millisecond
 	cleanupLimit = 150 * time.Millisecond
-	// afterExpiry is added to a holder's remaining lease, so that a waiter asks when it has surely ended.
+	// afterExpiry is added to a holder's remaining lease, so that a waiter asks when it has surely
+	// ended.
 	afterExpiry = 500 * time.Microsecond
 )
 
 // Acquire takes a lock or a permit, waiting for it up to q.Wait. q must have been normalized.
 //
-// Waiters are served in the order of their arrival; one that is not heard of for two seconds is passed over. A release wakes the first of
-// them; the wake-up is only a hint, so each also asks when the holder's lease ends, and every 300 to 400 ms.
+// Waiters are served in the order of their arrival; one that is not heard of for two seconds is
+// passed over. A release wakes the first of them; the wake-up is only a hint, so each also asks
+// when the holder's lease ends, and every 300 to 400 ms.
 //
-// Errors: lock_held when the wait is over; store_unavailable; ctx's own, after what was begun has been cleaned up.
+// Errors: lock_held when the wait is over; store_unavailable; ctx's own, after what was begun has
+// been cleaned up.
 func (r *Redis) Acquire(ctx context.Context, q Request) (Lease, error) {
 	if q.Wait <= 0 {
 		return r.acquireAtOnce(ctx, q)
@@ -55,8 +59,9 @@ type waiter struct {
 	deadline time.Time
 }
 
-// acquire asks once without queueing, so that an uncontended acquire is one call. Only then does it subscribe, and then queue. A release that falls
-// between, because the subscription was not there yet, costs one poll.
+// acquire asks once without queueing, so that an uncontended acquire is one call. Only then does it
+// subscribe, and then queue. A release that falls between, because the subscription was not there
+// yet, costs one poll.
 func (w *waiter) acquire(ctx context.Context) (Lease, error) {
 	last, err := w.redis.try(ctx, w.q, w.call, false)
 	if err != nil || last.lease != nil {
@@ -79,7 +84,8 @@ func (w *waiter) acquire(ctx context.Context) (Lease, error) {
 	return Lease{}, last.held()
 }
 
-// settle ends the wait with a lease or with an error, after which nothing of this waiter is left in the store.
+// settle ends the wait with a lease or with an error, after which nothing of this waiter is left in
+// the store.
 func (w *waiter) settle(ctx context.Context, a attempt, err error) (Lease, error) {
 	if err != nil {
 		w.redis.giveUp(ctx, w.q, w.call)
@@ -88,7 +94,8 @@ func (w *waiter) settle(ctx context.Context, a attempt, err error) (Lease, error
 	return *a.lease, nil
 }
 
-// pause waits for a wake-up, the end of the holder's lease or the poll, and reports false when the wait is over.
+// pause waits for a wake-up, the end of the holder's lease or the poll, and reports false when the
+// wait is over.
 func (w *waiter) pause(ctx context.Context, wake <-chan struct{}, remaining time.Duration) bool {
 	poll := pollFloor - mrand.N(pollFloor/4)
 	left := time.Until(w.deadline)

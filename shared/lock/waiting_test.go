@@ -24,7 +24,8 @@ func TestAWaiterThatDiedIsPassedOverWithinItsHeartbeat(t *testing.T) {
 		base := "{lock:" + name + "}"
 		beat := time.Now().Add(time.Second)
 		require.NoError(t, r.Client.ZAdd(ctx, base+":queue", redis.Z{Score: 1, Member: "dead"}).Err())
-		require.NoError(t, r.Client.ZAdd(ctx, base+":beats", redis.Z{Score: float64(beat.UnixMicro()), Member: "dead"}).Err())
+		require.NoError(t, r.Client.ZAdd(ctx, base+":beats",
+			redis.Z{Score: float64(beat.UnixMicro()), Member: "dead"}).Err())
 		require.NoError(t, r.Client.SetRange(ctx, base, 0, "1").Err())
 		_, err = l.Release(ctx, lock.Lock, name, holder.Token)
 		require.NoError(t, err)
@@ -54,7 +55,8 @@ func TestACallerWhoseRequestEndsLeavesNothingBehindAndTheNextIsWoken(t *testing.
 		}
 		gone, leave := context.WithCancel(t.Context())
 		ended := make(chan error, 2)
-		first, second := request(t, lock.Request{Name: name, Wait: lock.MaxWait}), request(t, lock.Request{Name: name, Wait: lock.MaxWait})
+		first, second := request(t, lock.Request{Name: name, Wait: lock.MaxWait}),
+			request(t, lock.Request{Name: name, Wait: lock.MaxWait})
 		go func() {
 			_, err := l.Acquire(gone, first)
 			ended <- err
@@ -77,20 +79,24 @@ func TestACallerWhoseRequestEndsLeavesNothingBehindAndTheNextIsWoken(t *testing.
 	})
 }
 
-// go-redis ignores a context's deadline unless it is told not to; and when it obeys, what the script did stays.
+// go-redis ignores a context's deadline unless it is told not to; and when it obeys, what the
+// script did stays.
 func TestACallWhoseDeadlinePassedHoldsNothingAfterwards(t *testing.T) {
 	t.Parallel()
 	r := redistest.Single(t)
 	l := open(t, r)
 	_, err := l.Acquire(t.Context(), request(t, lock.Request{Name: redistest.Name("warm")})) // the scripts are loaded
 	require.NoError(t, err)
-	// The server must go on while the clean-up still tries, which a busy machine may miss now and then.
+	// The server must go on while the clean-up still tries, which a busy machine may miss now and
+	// then.
 	for range 10 {
 		name := redistest.Name("lock")
 		require.NoError(t, r.Server.Pause())
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 		started := time.Now()
-		time.AfterFunc(60*time.Millisecond, func() { _ = r.Server.Resume() }) // the server then carries out what it was sent
+		time.AfterFunc(60*time.Millisecond, func() {
+			_ = r.Server.Resume()
+		}) // the server then carries out what it was sent
 		_, err = l.Acquire(ctx, request(t, lock.Request{Name: name, TTL: time.Minute}))
 		cancel()
 		require.ErrorIs(t, err, context.DeadlineExceeded, "never a success after the deadline")
@@ -105,7 +111,8 @@ func TestACallWhoseDeadlinePassedHoldsNothingAfterwards(t *testing.T) {
 	require.Fail(t, "what the call got was never given back")
 }
 
-// A clean-up that comes late must not take away what the same token got with another call meanwhile.
+// A clean-up that comes late must not take away what the same token got with another call
+// meanwhile.
 func TestACleanUpGivesBackOnlyWhatItsOwnCallGot(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
@@ -128,7 +135,8 @@ func TestTheFenceNeedsNoImmortalKey(t *testing.T) {
 	t.Parallel()
 	r := redistest.Single(t)
 	l, ctx := open(t, r), t.Context()
-	for _, q := range []lock.Request{{Name: "x"}, {Name: "s", Mode: lock.Shared}, {Name: "p", Kind: lock.Semaphore, Capacity: 2}} {
+	for _, q := range []lock.Request{{Name: "x"}, {Name: "s", Mode: lock.Shared},
+		{Name: "p", Kind: lock.Semaphore, Capacity: 2}} {
 		lease, err := l.Acquire(ctx, locktest.Request(t, q))
 		require.NoError(t, err)
 		kind := lock.Lock

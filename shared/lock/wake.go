@@ -8,8 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// wakeups hears of releases for every waiter of this process over one subscription. A release publishes the first waiter's id on a channel
-// that is named like the lock. A message that is lost costs a poll, no more.
+// wakeups hears of releases for every waiter of this process over one subscription. A release
+// publishes the first waiter's id on a channel that is named like the lock. A message that is lost
+// costs a poll, no more.
 type wakeups struct {
 	client redis.UniversalClient
 

@@ -1,7 +1,7 @@
 package policy
 
-// MaxExact is the bound below which every product of the limiter's integer math stays: a double, which Lua's numbers are, holds integers
-// up to 2^53.
+// MaxExact is the bound below which every product of the limiter's integer math stays: a double,
+// which Lua's numbers are, holds integers up to 2^53.
 const MaxExact = int64(1) << 53
 
 // Capacity is the most that may pass at once: the burst of a bucket, else the limit.
@@ -12,8 +12,9 @@ func (r Rule) Capacity() int64 {
 	return r.Limit
 }
 
-// Tick is the resolution in microseconds at which the rule counts time: 1 µs, or 1 ms or 1 s for windows so long that capacity times window would
-// pass [MaxExact]. It divides the window. It is 0 when no tick is coarse enough: such a rule is not valid.
+// Tick is the resolution in microseconds at which the rule counts time: 1 µs, or 1 ms or 1 s for
+// windows so long that capacity times window would pass [MaxExact]. It divides the window. It is 0
+// when no tick is coarse enough: such a rule is not valid.
 func (r Rule) Tick() int64 {
 	window := r.WindowMS * 1000
 	for _, tick := range []int64{1, 1000, 1_000_000} {
@@ -26,8 +27,9 @@ func (r Rule) Tick() int64 {
 
 // WorstCase is the most that any stretch of one window's length can admit.
 //
-// fixed_window: 2L, by the end of one window and the beginning of the next. sliding_window: L. sliding_window_counter: 2L - 1, since it
-// takes the window before as evenly spread. token_bucket and gcra: burst + L, a full bucket and what drips in meanwhile.
+// fixed_window: 2L, by the end of one window and the beginning of the next. sliding_window: L.
+// sliding_window_counter: 2L - 1, since it takes the window before as evenly spread. token_bucket
+// and gcra: burst + L, a full bucket and what drips in meanwhile.
 func (r Rule) WorstCase() int64 {
 	switch r.Algorithm {
 	case SlidingWindow:

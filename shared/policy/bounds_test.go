@@ -10,13 +10,16 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// A rule that is valid never makes the math inexact: the tick divides the window, and capacity and limit times the window stay below 2^52.
+// A rule that is valid never makes the math inexact: the tick divides the window, and capacity and
+// limit times the window stay below 2^52.
 func TestNoValidRuleOverflows(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		r := rule(
-			rapid.SampledFrom([]policy.Algorithm{policy.FixedWindow, policy.SlidingWindow, policy.SlidingWindowCounter, policy.TokenBucket, policy.GCRA}).Draw(rt, "algorithm"),
-			rapid.Int64Range(1, policy.MaxLimit).Draw(rt, "limit"), rapid.Int64Range(1, policy.MaxWindowMS).Draw(rt, "window_ms"), 0)
+			rapid.SampledFrom([]policy.Algorithm{policy.FixedWindow, policy.SlidingWindow, policy.SlidingWindowCounter,
+				policy.TokenBucket, policy.GCRA}).Draw(rt, "algorithm"),
+			rapid.Int64Range(1, policy.MaxLimit).Draw(rt, "limit"),
+			rapid.Int64Range(1, policy.MaxWindowMS).Draw(rt, "window_ms"), 0)
 		if r.Algorithm == policy.TokenBucket || r.Algorithm == policy.GCRA {
 			r.Burst = rapid.Int64Range(0, policy.MaxLimit).Draw(rt, "burst")
 		}

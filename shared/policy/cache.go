@@ -18,11 +18,13 @@ type Getter interface {
 
 // CacheConfig tunes a Cache.
 type CacheConfig struct {
-	// MaxAge is how long a policy is believed: a change is in force everywhere within it. Default 3 s.
+	// MaxAge is how long a policy is believed: a change is in force everywhere within it. Default 3
+	// s.
 	MaxAge time.Duration
 	// MaxAbsent is how long it is believed that there is no such policy. Default 1 s.
 	MaxAbsent time.Duration
-	// Patience is how long a call waits for a newer version of a policy that it knows, before it goes on with that. Default 100 ms.
+	// Patience is how long a call waits for a newer version of a policy that it knows, before it
+	// goes on with that. Default 100 ms.
 	Patience time.Duration
 	// MaxEntries bounds the cache. Default 10 000.
 	MaxEntries int
@@ -44,7 +46,8 @@ func (c CacheConfig) withDefaults() CacheConfig {
 	return c
 }
 
-// Cache keeps an instance's policies for a few seconds. While the store is away or slow the last known ones go on working.
+// Cache keeps an instance's policies for a few seconds. While the store is away or slow the last
+// known ones go on working.
 type Cache struct {
 	store  Getter
 	cfg    CacheConfig
@@ -76,8 +79,9 @@ func NewCache(store Getter, cfg CacheConfig) *Cache {
 	return &Cache{store: store, cfg: cfg.withDefaults(), entries: make(map[string]entry)}
 }
 
-// Get returns a policy that was in the store at most MaxAge ago or, while the store is away or slow, the last one that was known.
-// Errors: policy_not_found; store_unavailable when the store is away and the policy was never seen; ctx's own.
+// Get returns a policy that was in the store at most MaxAge ago or, while the store is away or
+// slow, the last one that was known. Errors: policy_not_found; store_unavailable when the store is
+// away and the policy was never seen; ctx's own.
 func (c *Cache) Get(ctx context.Context, name string) (Known, error) {
 	last := c.lookup(name)
 	if time.Now().Before(last.until) {
@@ -118,7 +122,8 @@ func (c *Cache) fetch(ctx context.Context, name string) (Known, error) {
 	return Known{Stored: p}, err
 }
 
-// goOnWith believes what was last known a while longer, so that not each call waits for a store that is away.
+// goOnWith believes what was last known a while longer, so that not each call waits for a store
+// that is away.
 func (c *Cache) goOnWith(name string, last entry) Known {
 	last.policy.Stale = true
 	last.until = time.Now().Add(c.cfg.MaxAbsent)
@@ -126,7 +131,8 @@ func (c *Cache) goOnWith(name string, last entry) Known {
 	return last.policy
 }
 
-// Forget makes the next Get ask the store, so that the instance that changed a policy sees its own change.
+// Forget makes the next Get ask the store, so that the instance that changed a policy sees its own
+// change.
 func (c *Cache) Forget(name string) {
 	c.flight.Forget(name)
 	c.remember(name, entry{asked: time.Now()})

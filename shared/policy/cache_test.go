@@ -109,7 +109,8 @@ func TestADeletedPolicyIsGone(t *testing.T) {
 		s.set(0, errAway, 0)
 		time.Sleep(5 * time.Second)
 		_, err = c.Get(t.Context(), "login")
-		require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err), "what was deleted does not come back while the store is away")
+		require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err),
+			"what was deleted does not come back while the store is away")
 	})
 }
 

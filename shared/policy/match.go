@@ -2,7 +2,8 @@ package policy
 
 import "strings"
 
-// Match returns what holds for a key: an override of exactly that key, else the one with the longest prefix, else the policy itself.
+// Match returns what holds for a key: an override of exactly that key, else the one with the
+// longest prefix, else the policy itself.
 func (p *Policy) Match(key string) (Mode, []Rule) {
 	best := -1
 	for i := range p.Overrides {

@@ -51,7 +51,8 @@ func TestTheOrderOfOverridesDoesNotMatter(t *testing.T) {
 		{{Key: "abc", Mode: policy.Shadow}, {Key: "ab*", Mode: policy.Allow}, {Key: "a*", Mode: policy.Deny}},
 	} {
 		p := policy.Policy{Mode: policy.Enforce, Overrides: overrides}
-		for key, want := range map[string]policy.Mode{"abc": policy.Shadow, "abd": policy.Allow, "ad": policy.Deny, "b": policy.Enforce} {
+		for key, want := range map[string]policy.Mode{"abc": policy.Shadow, "abd": policy.Allow, "ad": policy.Deny,
+			"b": policy.Enforce} {
 			mode, _ := p.Match(key)
 			require.Equal(t, want, mode, key)
 		}

@@ -1,5 +1,5 @@
-// Package policy describes a limiter's policies: what they are, which of them are valid, and which rules hold for a key.
-// It is pure: it talks to no store.
+// Package policy describes a limiter's policies: what they are, which of them are valid, and which
+// rules hold for a key. It is pure: it talks to no store.
 package policy
 
 // Algorithm names a way to count.
@@ -60,7 +60,8 @@ type Policy struct {
 	Description   string        `json:"description,omitzero"`
 	Mode          Mode          `json:"mode"`
 	OnUnavailable OnUnavailable `json:"on_unavailable"`
-	// LocalShare is the part of each limit that one instance admits while the store is away: over 0, up to 1. The default is 0.1.
+	// LocalShare is the part of each limit that one instance admits while the store is away: over
+	// 0, up to 1. The default is 0.1.
 	LocalShare float64 `json:"local_share"`
 	// NoDenyCache makes every check ask the store, also for a key that is known to be denied.
 	NoDenyCache bool       `json:"no_deny_cache,omitzero"`

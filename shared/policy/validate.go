@@ -27,7 +27,8 @@ const (
 	overflowMessage = "is too large for a window of this length: the integer math would overflow"
 )
 
-// Normalize fills in the defaults and returns an invalid_request error that names every bad field. The name must be set.
+// Normalize fills in the defaults and returns an invalid_request error that names every bad field.
+// The name must be set.
 func (p Policy) Normalize() (Policy, error) {
 	var f fault.Fields
 	f.CheckName("name", p.Name)
@@ -91,7 +92,8 @@ func (r Rule) check(f *fault.Fields, at string) {
 	case FixedWindow, SlidingWindow, SlidingWindowCounter:
 		burstless = true
 	default:
-		f.Add(at+".algorithm", `must be "fixed_window", "sliding_window", "sliding_window_counter", "token_bucket" or "gcra"`)
+		f.Add(at+".algorithm",
+			`must be "fixed_window", "sliding_window", "sliding_window_counter", "token_bucket" or "gcra"`)
 	}
 	most := int64(MaxLimit)
 	if r.Algorithm == SlidingWindow {
@@ -152,7 +154,8 @@ func CheckKey(f *fault.Fields, field, key string) {
 	}
 }
 
-// ETag identifies this version of the policy, as an HTTP entity tag (RFC 9110, 8.8.3) with its quotes.
+// ETag identifies this version of the policy, as an HTTP entity tag (RFC 9110, 8.8.3) with its
+// quotes.
 func (s Stored) ETag() string {
 	text, _ := json.Marshal(s.Policy) // strings and numbers always marshal
 	sum := sha256.Sum256(text)

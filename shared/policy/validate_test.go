@@ -57,48 +57,95 @@ func TestEveryBadFieldIsNamed(t *testing.T) {
 		spoil func(*policy.Policy)
 		want  []string
 	}{
-		"a policy without a name":           {func(p *policy.Policy) { p.Name = "" }, []string{"name"}},
-		"a name with a slash":               {func(p *policy.Policy) { p.Name = "a/b" }, []string{"name"}},
-		"a description of 1025 bytes":       {func(p *policy.Policy) { p.Description = strings.Repeat("x", 1025) }, []string{"description"}},
-		"an unknown mode":                   {func(p *policy.Policy) { p.Mode = "maybe" }, []string{"mode"}},
-		"an unknown fallback":               {func(p *policy.Policy) { p.OnUnavailable = "hope" }, []string{"on_unavailable"}},
-		"a negative share":                  {func(p *policy.Policy) { p.LocalShare = -0.1 }, []string{"local_share"}},
-		"a share over the whole":            {func(p *policy.Policy) { p.LocalShare = 1.01 }, []string{"local_share"}},
-		"a share that is no number":         {func(p *policy.Policy) { p.LocalShare = math.NaN() }, []string{"local_share"}},
-		"no rules":                          {func(p *policy.Policy) { p.Rules = nil }, []string{"rules"}},
-		"nine rules":                        {func(p *policy.Policy) { p.Rules = distinct(9) }, []string{"rules"}},
-		"two rules of one name":             {func(p *policy.Policy) { p.Rules = append(p.Rules, p.Rules[0]) }, []string{"rules[1].name"}},
-		"a rule without a name":             {func(p *policy.Policy) { p.Rules[0].Name = "" }, []string{"rules[0].name"}},
-		"an unknown algorithm":              {func(p *policy.Policy) { p.Rules[0].Algorithm = "leaky" }, []string{"rules[0].algorithm"}},
-		"a limit of zero":                   {func(p *policy.Policy) { p.Rules[0].Limit = 0 }, []string{"rules[0].limit"}},
-		"a negative limit":                  {func(p *policy.Policy) { p.Rules[0].Limit = -1 }, []string{"rules[0].limit"}},
-		"a limit over a thousand million":   {func(p *policy.Policy) { p.Rules[0].Limit = 1_000_000_001 }, []string{"rules[0].limit"}},
-		"an exact log of more than 100 000": {func(p *policy.Policy) { p.Rules[0] = rule(policy.SlidingWindow, 100_001, 1000, 0) }, []string{"rules[0].limit"}},
-		"a window of zero":                  {func(p *policy.Policy) { p.Rules[0].WindowMS = 0 }, []string{"rules[0].window_ms"}},
-		"a window of 366 days and 1 ms":     {func(p *policy.Policy) { p.Rules[0].WindowMS = 366*day + 1 }, []string{"rules[0].window_ms"}},
-		"a negative burst":                  {func(p *policy.Policy) { p.Rules[0].Burst = -1 }, []string{"rules[0].burst"}},
-		"a burst over a thousand million":   {func(p *policy.Policy) { p.Rules[0].Burst = 1_000_000_001 }, []string{"rules[0].burst"}},
-		"a burst of a window":               {func(p *policy.Policy) { p.Rules[0] = rule(policy.FixedWindow, 10, 1000, 20) }, []string{"rules[0].burst"}},
-		"a product that overflows":          {func(p *policy.Policy) { p.Rules[0] = rule(policy.GCRA, 1_000_000_000, 366*day-1, 0) }, []string{"rules[0].limit"}},
-		"an override without a key":         {override(policy.Override{Mode: policy.Deny}), []string{"overrides[0].key"}},
-		"an override's key of 513 bytes":    {override(policy.Override{Key: strings.Repeat("k", 513), Mode: policy.Deny}), []string{"overrides[0].key"}},
-		"an override's key of broken UTF-8": {override(policy.Override{Key: "\xff", Mode: policy.Deny}), []string{"overrides[0].key"}},
-		"a star inside of a key":            {override(policy.Override{Key: "a*b", Mode: policy.Deny}), []string{"overrides[0].key"}},
-		"two stars":                         {override(policy.Override{Key: "a**", Mode: policy.Deny}), []string{"overrides[0].key"}},
-		"an override of nothing":            {override(policy.Override{Key: "a"}), []string{"overrides[0]"}},
-		"an override's mode":                {override(policy.Override{Key: "a", Mode: "maybe"}), []string{"overrides[0].mode"}},
-		"an override's empty rules":         {override(policy.Override{Key: "a", Rules: []policy.Rule{}}), []string{"overrides[0].rules"}},
-		"a rule of an override":             {override(policy.Override{Key: "a", Rules: []policy.Rule{rule(policy.GCRA, 0, 0, 0)}}), []string{"overrides[0].rules[0].limit", "overrides[0].rules[0].window_ms"}},
-		"two overrides of one key": {override(policy.Override{Key: "a*", Mode: policy.Deny}, policy.Override{Key: "b", Mode: policy.Deny}, policy.Override{Key: "a*", Mode: policy.Allow}),
+		"a policy without a name": {func(p *policy.Policy) { p.Name = "" }, []string{"name"}},
+		"a name with a slash":     {func(p *policy.Policy) { p.Name = "a/b" }, []string{"name"}},
+		"a description of 1025 bytes": {func(p *policy.Policy) {
+			p.Description = strings.Repeat("x", 1025)
+		}, []string{"description"}},
+		"an unknown mode": {func(p *policy.Policy) { p.Mode = "maybe" }, []string{"mode"}},
+		"an unknown fallback": {func(p *policy.Policy) {
+			p.OnUnavailable = "hope"
+		}, []string{"on_unavailable"}},
+		"a negative share":       {func(p *policy.Policy) { p.LocalShare = -0.1 }, []string{"local_share"}},
+		"a share over the whole": {func(p *policy.Policy) { p.LocalShare = 1.01 }, []string{"local_share"}},
+		"a share that is no number": {func(p *policy.Policy) {
+			p.LocalShare = math.NaN()
+		}, []string{"local_share"}},
+		"no rules":   {func(p *policy.Policy) { p.Rules = nil }, []string{"rules"}},
+		"nine rules": {func(p *policy.Policy) { p.Rules = distinct(9) }, []string{"rules"}},
+		"two rules of one name": {func(p *policy.Policy) {
+			p.Rules = append(p.Rules, p.Rules[0])
+		}, []string{"rules[1].name"}},
+		"a rule without a name": {func(p *policy.Policy) {
+			p.Rules[0].Name = ""
+		}, []string{"rules[0].name"}},
+		"an unknown algorithm": {func(p *policy.Policy) {
+			p.Rules[0].Algorithm = "leaky"
+		}, []string{"rules[0].algorithm"}},
+		"a limit of zero": {func(p *policy.Policy) {
+			p.Rules[0].Limit = 0
+		}, []string{"rules[0].limit"}},
+		"a negative limit": {func(p *policy.Policy) {
+			p.Rules[0].Limit = -1
+		}, []string{"rules[0].limit"}},
+		"a limit over a thousand million": {func(p *policy.Policy) {
+			p.Rules[0].Limit = 1_000_000_001
+		}, []string{"rules[0].limit"}},
+		"an exact log of more than 100 000": {func(p *policy.Policy) {
+			p.Rules[0] = rule(policy.SlidingWindow, 100_001, 1000, 0)
+		}, []string{"rules[0].limit"}},
+		"a window of zero": {func(p *policy.Policy) {
+			p.Rules[0].WindowMS = 0
+		}, []string{"rules[0].window_ms"}},
+		"a window of 366 days and 1 ms": {func(p *policy.Policy) {
+			p.Rules[0].WindowMS = 366*day + 1
+		}, []string{"rules[0].window_ms"}},
+		"a negative burst": {func(p *policy.Policy) {
+			p.Rules[0].Burst = -1
+		}, []string{"rules[0].burst"}},
+		"a burst over a thousand million": {func(p *policy.Policy) {
+			p.Rules[0].Burst = 1_000_000_001
+		}, []string{"rules[0].burst"}},
+		"a burst of a window": {func(p *policy.Policy) {
+			p.Rules[0] = rule(policy.FixedWindow, 10, 1000, 20)
+		}, []string{"rules[0].burst"}},
+		"a product that overflows": {func(p *policy.Policy) {
+			p.Rules[0] = rule(policy.GCRA, 1_000_000_000, 366*day-1, 0)
+		}, []string{"rules[0].limit"}},
+		"an override without a key": {override(policy.Override{Mode: policy.Deny}),
+			[]string{"overrides[0].key"}},
+		"an override's key of 513 bytes": {override(policy.Override{Key: strings.Repeat("k", 513),
+			Mode: policy.Deny}), []string{"overrides[0].key"}},
+		"an override's key of broken UTF-8": {override(policy.Override{Key: "\xff", Mode: policy.Deny}),
+			[]string{"overrides[0].key"}},
+		"a star inside of a key": {override(policy.Override{Key: "a*b", Mode: policy.Deny}),
+			[]string{"overrides[0].key"}},
+		"two stars": {override(policy.Override{Key: "a**", Mode: policy.Deny}),
+			[]string{"overrides[0].key"}},
+		"an override of nothing": {override(policy.Override{Key: "a"}), []string{"overrides[0]"}},
+		"an override's mode": {override(policy.Override{Key: "a", Mode: "maybe"}),
+			[]string{"overrides[0].mode"}},
+		"an override's empty rules": {override(policy.Override{Key: "a", Rules: []policy.Rule{}}),
+			[]string{"overrides[0].rules"}},
+		"a rule of an override": {override(policy.Override{Key: "a",
+			Rules: []policy.Rule{rule(policy.GCRA, 0, 0, 0)}}),
+			[]string{"overrides[0].rules[0].limit", "overrides[0].rules[0].window_ms"}},
+		"two overrides of one key": {override(policy.Override{Key: "a*", Mode: policy.Deny},
+			policy.Override{Key: "b", Mode: policy.Deny}, policy.Override{Key: "a*", Mode: policy.Allow}),
 			[]string{"overrides[2].key"}},
-		"a thousand and one overrides": {func(p *policy.Policy) { p.Overrides = tenants(1001, 1) }, []string{"overrides"}},
-		"more text than an item holds": {func(p *policy.Policy) { p.Overrides = tenants(1000, 500) }, []string{"overrides"}},
+		"a thousand and one overrides": {func(p *policy.Policy) {
+			p.Overrides = tenants(1001, 1)
+		}, []string{"overrides"}},
+		"more text than an item holds": {func(p *policy.Policy) {
+			p.Overrides = tenants(1000, 500)
+		}, []string{"overrides"}},
 		"everything at once": {
 			func(p *policy.Policy) {
 				p.Mode, p.OnUnavailable, p.LocalShare = "maybe", "hope", 2
 				p.Rules[0] = policy.Rule{}
 			},
-			[]string{"mode", "on_unavailable", "local_share", "rules[0].name", "rules[0].algorithm", "rules[0].limit", "rules[0].window_ms"},
+			[]string{"mode", "on_unavailable", "local_share", "rules[0].name", "rules[0].algorithm", "rules[0].limit",
+				"rules[0].window_ms"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,17 +183,21 @@ func tenants(n, padding int) []policy.Override {
 func TestWhatIsAtTheEdgeOfARangeIsValid(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*policy.Policy){
-		"a window of a millisecond":   func(p *policy.Policy) { p.Rules[0].WindowMS = 1 },
-		"a window of 366 days":        func(p *policy.Policy) { p.Rules[0].WindowMS = 366 * day },
-		"a limit of one":              func(p *policy.Policy) { p.Rules[0] = rule(policy.GCRA, 1, 1, 1) },
-		"a thousand million a second": func(p *policy.Policy) { p.Rules[0] = rule(policy.GCRA, 1_000_000_000, 1000, 0) },
-		"an exact log of 100 000":     func(p *policy.Policy) { p.Rules[0] = rule(policy.SlidingWindow, 100_000, 366*day, 0) },
-		"eight rules":                 func(p *policy.Policy) { p.Rules = distinct(8) },
-		"a burst below the limit":     func(p *policy.Policy) { p.Rules[0].Burst = 1 },
-		"the whole share":             func(p *policy.Policy) { p.LocalShare = 1 },
-		"a star alone":                override(policy.Override{Key: "*", Mode: policy.Shadow}),
-		"a key of 512 bytes":          override(policy.Override{Key: strings.Repeat("k", 512), Mode: policy.Deny}),
-		"a thousand overrides":        func(p *policy.Policy) { p.Overrides = tenants(1000, 1) },
+		"a window of a millisecond": func(p *policy.Policy) { p.Rules[0].WindowMS = 1 },
+		"a window of 366 days":      func(p *policy.Policy) { p.Rules[0].WindowMS = 366 * day },
+		"a limit of one":            func(p *policy.Policy) { p.Rules[0] = rule(policy.GCRA, 1, 1, 1) },
+		"a thousand million a second": func(p *policy.Policy) {
+			p.Rules[0] = rule(policy.GCRA, 1_000_000_000, 1000, 0)
+		},
+		"an exact log of 100 000": func(p *policy.Policy) {
+			p.Rules[0] = rule(policy.SlidingWindow, 100_000, 366*day, 0)
+		},
+		"eight rules":             func(p *policy.Policy) { p.Rules = distinct(8) },
+		"a burst below the limit": func(p *policy.Policy) { p.Rules[0].Burst = 1 },
+		"the whole share":         func(p *policy.Policy) { p.LocalShare = 1 },
+		"a star alone":            override(policy.Override{Key: "*", Mode: policy.Shadow}),
+		"a key of 512 bytes":      override(policy.Override{Key: strings.Repeat("k", 512), Mode: policy.Deny}),
+		"a thousand overrides":    func(p *policy.Policy) { p.Overrides = tenants(1000, 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -14,8 +14,8 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// BenchmarkCheck shows what a check costs beside a script that returns a constant, alone and with 64 callers. Ratios within one run are what
-// counts; bench/ compares with peers.
+// BenchmarkCheck shows what a check costs beside a script that returns a constant, alone and with
+// 64 callers. Ratios within one run are what counts; bench/ compares with peers.
 func BenchmarkCheck(b *testing.B) {
 	r := redistest.Single(b)
 	conn, err := redisconn.Open(redisconn.Config{URLs: []string{r.URL}, PoolSize: 64})

@@ -8,7 +8,8 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// Each algorithm admits, in a stretch of one window's length, as much as the documents say and no more. These tests reach the bounds.
+// Each algorithm admits, in a stretch of one window's length, as much as the documents say and no
+// more. These tests reach the bounds.
 
 func TestAFixedWindowLetsTwiceItsLimitPassAroundItsEdge(t *testing.T) {
 	t.Parallel()
@@ -43,7 +44,8 @@ func TestASlidingCounterLetsAlmostTwiceItsLimitPass(t *testing.T) {
 	c := newCheck("k", 1, r)
 	last := second*1000 - 1 // the last tick of a window, µs
 	passed := e.greedy(t, last, c)
-	for at := last + 1; at < last+second*1000; at += 9999 { // the last stop is within the tick before the window is over
+	// the last stop is within the tick before the window is over
+	for at := last + 1; at < last+second*1000; at += 9999 {
 		passed += e.greedy(t, at, c)
 	}
 	passed += e.greedy(t, last+second*1000-1, c)

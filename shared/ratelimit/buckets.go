@@ -10,8 +10,8 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// buckets decides a check with the scripts for rules that are all buckets. It is not known when there is another rule, or when the script finds a
-// state that it leaves to decide.lua.
+// buckets decides a check with the scripts for rules that are all buckets. It is not known when
+// there is another rule, or when the script finds a state that it leaves to decide.lua.
 func (e *Redis) buckets(ctx context.Context, c Check) (v verdict, known bool, err error) {
 	args := make([]any, 0, 4*len(c.Rules)+1)
 	states := make([]bucket, len(c.Rules))

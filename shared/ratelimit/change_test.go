@@ -34,7 +34,8 @@ func TestARaisedOrLoweredLimitKeepsWhatWasUsed(t *testing.T) {
 			v := e.do(t, 0, opPeek, newCheck(where, 1, after))
 			require.Equal(t, tc.want, v.rules[0].remaining, where)
 			require.Equal(t, tc.next, v.fits, where)
-			require.Equal(t, tc.want, e.do(t, 0, opPeek, newCheck(where, 1, after)).rules[0].remaining, "%s: a peek changes nothing", where)
+			require.Equal(t, tc.want, e.do(t, 0, opPeek, newCheck(where, 1, after)).rules[0].remaining,
+				"%s: a peek changes nothing", where)
 			require.Equal(t, tc.next, e.allows(t, 0, newCheck(where, 1, after)), where)
 			v = e.do(t, 2*minute*1000, opPeek, newCheck(where, 1, after))
 			require.Equal(t, tc.wantAfterReset, v.rules[0].remaining, "%s: and in time it is full", where)
@@ -49,7 +50,8 @@ func TestAChangedWindowKeepsWhatWasUsed(t *testing.T) {
 		for _, windowMS := range []int64{minute / 2, 2 * minute, hour} {
 			key := fmt.Sprintf("%s %d", algorithm, windowMS)
 			require.True(t, e.allows(t, 0, newCheck(key, 6, newRule(algorithm, 10, minute))))
-			require.EqualValues(t, 4, e.do(t, 0, opPeek, newCheck(key, 1, newRule(algorithm, 10, windowMS))).rules[0].remaining, key)
+			require.EqualValues(t, 4, e.do(t, 0, opPeek,
+				newCheck(key, 1, newRule(algorithm, 10, windowMS))).rules[0].remaining, key)
 		}
 	}
 }
@@ -65,7 +67,8 @@ func TestARaisedBurstAndALoweredOneKeepWhatWasUsed(t *testing.T) {
 		v := e.do(t, 0, opPeek, newCheck(key, 1, r))
 		require.Equal(t, want, v.rules[0].remaining, "burst %d", burst)
 		if want == 0 {
-			require.Equal(t, minute*1000/10, v.rules[0].retry, "debt beyond the new burst is forgiven: the next one drips in as ever")
+			require.Equal(t, minute*1000/10, v.rules[0].retry,
+				"debt beyond the new burst is forgiven: the next one drips in as ever")
 			require.Equal(t, v, e.do(t, 0, opCheck, newCheck(key, 1, r)), "and a check says so too")
 		}
 	}
@@ -86,7 +89,8 @@ func TestAnotherAlgorithmStartsAfreshAndNeverMisreads(t *testing.T) {
 				require.EqualValues(t, 7, e.do(t, 1, opPeek, newCheck(where, 1, changed)).rules[0].remaining, where)
 				require.True(t, e.allows(t, 1, newCheck(where, 5, changed)), where)
 				require.EqualValues(t, 2, e.do(t, 2, opPeek, newCheck(where, 1, changed)).rules[0].remaining, where)
-				require.EqualValues(t, 10, e.do(t, 3, opPeek, newCheck(where, 1, old)).rules[0].remaining, "%s and back", where)
+				require.EqualValues(t, 10, e.do(t, 3, opPeek, newCheck(where, 1, old)).rules[0].remaining,
+					"%s and back", where)
 				require.True(t, e.allows(t, 3, newCheck(where, 10, old)), "%s and back", where)
 				require.False(t, e.allows(t, 4, newCheck(where, 1, old)), "%s and back", where)
 			}
@@ -111,7 +115,8 @@ func TestWhatIsNoStateOfOursIsNotTakenForOne(t *testing.T) {
 	e := clockedRedis(r, start)
 	for _, algorithm := range algorithms() {
 		c := newCheck(string(algorithm), 1, newRule(algorithm, 10, minute))
-		for _, junk := range []string{"", "junk", "1 2", "1 2\n", "1 2\nr " + string(algorithm) + " 10 60000000 1 \n", "1 2\nr " + string(algorithm) + " x y z 1 2 3\n"} {
+		for _, junk := range []string{"", "junk", "1 2", "1 2\n", "1 2\nr " + string(algorithm) + " 10 60000000 1 \n",
+			"1 2\nr " + string(algorithm) + " x y z 1 2 3\n"} {
 			require.NoError(t, r.Client.Set(t.Context(), stateKey(c), junk, 0).Err())
 			require.True(t, e.allows(t, 0, c), "%s, %q", algorithm, junk)
 			require.EqualValues(t, 9, e.do(t, 0, opPeek, c).rules[0].remaining, "%s, %q", algorithm, junk)
@@ -119,8 +124,8 @@ func TestWhatIsNoStateOfOursIsNotTakenForOne(t *testing.T) {
 	}
 }
 
-// Whatever the limit becomes, an exact window never holds more than the widest limit that was in force within it, and nothing that the limit of the
-// moment forbids is let in.
+// Whatever the limit becomes, an exact window never holds more than the widest limit that was in
+// force within it, and nothing that the limit of the moment forbids is let in.
 func TestAnExactWindowStaysExactWhileItsLimitChanges(t *testing.T) {
 	t.Parallel()
 	e := onRedis(t)
@@ -155,8 +160,8 @@ func TestAnExactWindowStaysExactWhileItsLimitChanges(t *testing.T) {
 	})
 }
 
-// Rules of any kind come, go and change, and the clock jumps either way: every way through the scripts, on Redis and miniredis, says the same, and what
-// it says keeps to the rule of the moment.
+// Rules of any kind come, go and change, and the clock jumps either way: every way through the
+// scripts, on Redis and miniredis, says the same, and what it says keeps to the rule of the moment.
 func TestEnginesAgreeWhileRulesAndClocksChange(t *testing.T) {
 	t.Parallel()
 	all := engines(t, start)
@@ -171,10 +176,12 @@ func TestEnginesAgreeWhileRulesAndClocksChange(t *testing.T) {
 				algorithm := rapid.SampledFrom(algorithms()).Draw(rt, "algorithm")
 				rules = []policy.Rule{drawRule(rt, algorithm, "a")}
 				if rapid.Bool().Draw(rt, "second rule") {
-					rules = append(rules, drawRule(rt, rapid.SampledFrom([]policy.Algorithm{policy.GCRA, policy.SlidingWindow}).Draw(rt, "algorithm"), "b"))
+					rules = append(rules, drawRule(rt, rapid.SampledFrom([]policy.Algorithm{policy.GCRA,
+						policy.SlidingWindow}).Draw(rt, "algorithm"), "b"))
 				}
 			}
-			at += rapid.SampledFrom([]int64{0, 1, 900, 40_000, 2_000_000, 90_000_000, -1, -5_000_000, -100_000_000}).Draw(rt, "elapsed")
+			at += rapid.SampledFrom([]int64{0, 1, 900, 40_000, 2_000_000, 90_000_000, -1, -5_000_000,
+				-100_000_000}).Draw(rt, "elapsed")
 			c := newCheck(fmt.Sprint(run), rapid.Int64Range(1, 6).Draw(rt, "cost"), rules...)
 			op := rapid.SampledFrom([]operation{opCheck, opCheck, opCheck, opPeek, opRefund}).Draw(rt, "op")
 			var first *verdict
@@ -191,7 +198,8 @@ func TestEnginesAgreeWhileRulesAndClocksChange(t *testing.T) {
 				}
 			}
 			for i, n := range first.rules {
-				if n.remaining < 0 || n.remaining > rules[i].Capacity() || n.retry < -1 || n.reset < 0 || n.reset > 3*rules[i].WindowMS*1000*(1+rules[i].Capacity()/rules[i].Limit) {
+				if n.remaining < 0 || n.remaining > rules[i].Capacity() || n.retry < -1 || n.reset < 0 ||
+					n.reset > 3*rules[i].WindowMS*1000*(1+rules[i].Capacity()/rules[i].Limit) {
 					rt.Fatalf("%s of %d under %+v: %+v", op, c.Cost, rules[i], n)
 				}
 			}

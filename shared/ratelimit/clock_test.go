@@ -20,7 +20,8 @@ func TestAClockSetBackGivesNothingAwayAndHoldsNothingBack(t *testing.T) {
 		require.False(t, v.fits, "%s: set back, and nothing came in", algorithm)
 		require.Positive(t, v.rules[0].retry)
 		require.LessOrEqual(t, v.rules[0].retry, 2*w, "%s: nor is the wait a day", algorithm)
-		require.True(t, e.allows(t, v.rules[0].retry, c), "%s: after retry, by the clock as it is now, one fits", algorithm)
+		require.True(t, e.allows(t, v.rules[0].retry, c), "%s: after retry, by the clock as it is now, one fits",
+			algorithm)
 		full := e.do(t, v.rules[0].retry, opPeek, c).rules[0].reset
 		require.LessOrEqual(t, full, 2*w)
 		require.EqualValues(t, 10, e.greedy(t, v.rules[0].retry+full, c), "%s: and then all", algorithm)

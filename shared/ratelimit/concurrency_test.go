@@ -15,11 +15,12 @@ import (
 
 const callers = 64
 
-// span is when an admitted check may have been decided: after it was sent, before its answer was there, µs. Redis has the same clock.
+// span is when an admitted check may have been decided: after it was sent, before its answer was
+// there, µs. Redis has the same clock.
 type span struct{ from, to int64 }
 
-// hammer checks from 64 goroutines for as long as it is told, each time under the rules that pick gives it, and returns the admitted ones by
-// their start.
+// hammer checks from 64 goroutines for as long as it is told, each time under the rules that pick
+// gives it, and returns the admitted ones by their start.
 func hammer(t *testing.T, l *Limiter, length time.Duration, pick func(caller int) Check) []span {
 	t.Helper()
 	var mu sync.Mutex
@@ -102,7 +103,8 @@ func TestOf64CallersAtOnceExactlyTheLimitPasses(t *testing.T) {
 		t.Run(string(algorithm), func(t *testing.T) {
 			t.Parallel()
 			l := open(t, redistest.Single(t))
-			c := newCheck("k", 1, newRule(algorithm, 500, 300*24*hour), named("tight", newRule(algorithm, 300, 300*24*hour)))
+			c := newCheck("k", 1, newRule(algorithm, 500, 300*24*hour),
+				named("tight", newRule(algorithm, 300, 300*24*hour)))
 			var passed atomic.Int64
 			var wait sync.WaitGroup
 			for range callers {
@@ -128,7 +130,8 @@ func TestOf64CallersAtOnceExactlyTheLimitPasses(t *testing.T) {
 	}
 }
 
-// Instances learn of a change within seconds of each other; until then some count under the old rule and some under the new one.
+// Instances learn of a change within seconds of each other; until then some count under the old
+// rule and some under the new one.
 func TestAPolicyChangedUnderLoadNeverLetsMoreThanTheWiderRulePass(t *testing.T) {
 	t.Parallel()
 	const window = 300_000 // µs

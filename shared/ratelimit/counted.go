@@ -7,7 +7,8 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// newCounted makes the state of a rule that nothing has been charged to. The math is that of scripts/decide.lua.
+// newCounted makes the state of a rule that nothing has been charged to. The math is that of
+// scripts/decide.lua.
 func newCounted(r policy.Rule) counted {
 	base := ruleOf(r)
 	switch r.Algorithm {
@@ -36,7 +37,8 @@ func ruleOf(r policy.Rule) rule {
 
 func (r *rule) same(other policy.Rule) bool { return r.Rule == other }
 
-// bucket is token_bucket and gcra: used is the debt in units of window ticks, drained by Limit each tick.
+// bucket is token_bucket and gcra: used is the debt in units of window ticks, drained by Limit each
+// tick.
 type bucket struct {
 	rule
 	used, since int64

@@ -1,6 +1,8 @@
-// Package ratelimit decides whether something may pass: five algorithms, exact in integers, several rules at once, all or none.
+// Package ratelimit decides whether something may pass: five algorithms, exact in integers, several
+// rules at once, all or none.
 //
-// The state is in Redis; while Redis is away each instance counts in its own memory at a share of each limit.
+// The state is in Redis; while Redis is away each instance counts in its own memory at a share of
+// each limit.
 package ratelimit
 
 import "github.com/sluicehq/sluice/shared/policy"
@@ -36,8 +38,8 @@ type RuleDecision struct {
 // Capacity is the most that may pass at once: the burst of a bucket, else the limit.
 func (d RuleDecision) Capacity() int64 { return d.capacity }
 
-// Decision is the answer to a Check. Its numbers are those of its tightest rule: the one that denies for the longest, or else the one with
-// the least remaining.
+// Decision is the answer to a Check. Its numbers are those of its tightest rule: the one that
+// denies for the longest, or else the one with the least remaining.
 type Decision struct {
 	Allowed      bool           `json:"allowed"`
 	Policy       string         `json:"policy"`
@@ -75,7 +77,8 @@ func (d *Decision) Tightest() *RuleDecision {
 	return tightest
 }
 
-// tighter orders rules: never fits, then the longest wait, then the least remaining, then the latest reset.
+// tighter orders rules: never fits, then the longest wait, then the least remaining, then the
+// latest reset.
 func tighter(a, b *RuleDecision) bool {
 	if wa, wb := wait(a), wait(b); wa != wb {
 		return wa > wb
@@ -104,7 +107,8 @@ type numbers struct{ remaining, reset, retry int64 }
 
 // decide turns an engine's numbers into a decision.
 func decide(c Check, v verdict) Decision {
-	d := Decision{Allowed: v.fits || c.Mode == policy.Shadow, Policy: c.Policy, Key: c.Key, Cost: c.Cost, Mode: c.Mode, Rules: make([]RuleDecision, len(c.Rules))}
+	d := Decision{Allowed: v.fits || c.Mode == policy.Shadow, Policy: c.Policy, Key: c.Key, Cost: c.Cost, Mode: c.Mode,
+		Rules: make([]RuleDecision, len(c.Rules))}
 	for i, r := range c.Rules {
 		n := v.rules[i]
 		d.Rules[i] = RuleDecision{

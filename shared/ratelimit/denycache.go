@@ -14,9 +14,11 @@ const maxDenied = 20_000
 // maxCosts bounds how many costs of one key are remembered: each has a retry_after of its own.
 const maxCosts = 4
 
-// denyCache remembers which keys are denied, for which cost, and until when, so that a client who hammers a closed door costs no round
-// trip. It only says no while Redis would: nothing but a refund, a reset or a change of policy lets a key in before its time, and each of
-// them drops the entry; refunds and resets of other instances are heard of over a subscription, a moment after they are done.
+// denyCache remembers which keys are denied, for which cost, and until when, so that a client who
+// hammers a closed door costs no round trip. It only says no while Redis would: nothing but a
+// refund, a reset or a change of policy lets a key in before its time, and each of them drops the
+// entry; refunds and resets of other instances are heard of over a subscription, a moment after
+// they are done.
 type denyCache struct {
 	now func() time.Time
 
@@ -38,7 +40,8 @@ func newDenyCache(now func() time.Time) *denyCache {
 	return &denyCache{now: now, entries: make(map[denyKey][]denial)}
 }
 
-// lookup returns the decision for a check that is known to be denied at this cost, with its times as of now.
+// lookup returns the decision for a check that is known to be denied at this cost, with its times
+// as of now.
 func (d *denyCache) lookup(c Check) (Decision, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -79,7 +82,8 @@ func (d *denyCache) remember(c Check, decision Decision, started time.Time) {
 	if decision.RetryAfterMS == nil || *decision.RetryAfterMS <= 0 {
 		return
 	}
-	// Redis decided after started, so its retry_after ends after this; a millisecond is taken off for its rounding up.
+	// Redis decided after started, so its retry_after ends after this; a millisecond is taken off
+	// for its rounding up.
 	until := started.Add(time.Duration(*decision.RetryAfterMS-1) * time.Millisecond)
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -6,7 +6,8 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// fallback decides while Redis is away. Every check keeps to its policy's OnUnavailable; as ever, one denial charges nothing.
+// fallback decides while Redis is away. Every check keeps to its policy's OnUnavailable; as ever,
+// one denial charges nothing.
 func (l *Limiter) fallback(ctx context.Context, checks []Check) ([]Decision, bool, error) {
 	allowed := true
 	local := make([]Check, 0, len(checks))

@@ -24,7 +24,8 @@ func production(t *testing.T, r *redistest.Redis) *Limiter {
 	return New(t.Context(), NewRedis(conn))
 }
 
-// Bounds of an answer while Redis is away, with room for a busy machine. The first calls wait for a socket; the others do not.
+// Bounds of an answer while Redis is away, with room for a busy machine. The first calls wait for a
+// socket; the others do not.
 const (
 	beforeOpen = 300 * time.Millisecond
 	onceOpen   = 50 * time.Millisecond
@@ -179,7 +180,8 @@ func TestDenyAndAllowHoldWithoutRedisToo(t *testing.T) {
 func TestSeveralChecksAreChargedAllOrNoneWithoutRedis(t *testing.T) {
 	t.Parallel()
 	l := away(t)
-	wide, narrow := newCheck("a", 1, newRule(policy.GCRA, 100, hour)), newCheck("b", 1, newRule(policy.FixedWindow, 10, hour))
+	wide, narrow := newCheck("a", 1, newRule(policy.GCRA, 100, hour)),
+		newCheck("b", 1, newRule(policy.FixedWindow, 10, hour))
 	shut, open := newCheck("c", 1, newRule(policy.GCRA, 100, hour)), newCheck("d", 1, newRule(policy.GCRA, 100, hour))
 	shut.OnUnavailable, open.OnUnavailable = policy.UnavailableDeny, policy.UnavailableAllow
 	ok := func(checks ...Check) bool {

@@ -9,7 +9,8 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// Faults that other limiters shipped. docs/limits.md lists them all, with the test that keeps each out.
+// Faults that other limiters shipped. docs/limits.md lists them all, with the test that keeps each
+// out.
 
 // upstash/ratelimit-js #156, #161.
 func TestADenialConsumesNothing(t *testing.T) {
@@ -134,7 +135,8 @@ func TestExactlyTheLimitPassesAndWhatRemainsCountsTheCosts(t *testing.T) {
 		for _, limit := range []int64{1, 2, 10} {
 			key := fmt.Sprint(algorithm, limit)
 			require.Equal(t, limit, e.greedy(t, 0, newCheck(key, 1, newRule(algorithm, limit, minute))), key)
-			require.Equal(t, limit, e.greedy(t, 10*minute*1000, newCheck(key, 1, newRule(algorithm, limit, minute))), "%s, and again", key)
+			require.Equal(t, limit, e.greedy(t, 10*minute*1000, newCheck(key, 1, newRule(algorithm, limit, minute))),
+				"%s, and again", key)
 			whole := newCheck("whole "+key, limit, newRule(algorithm, limit, minute))
 			require.True(t, e.allows(t, 0, whole), "the whole limit at once")
 			require.False(t, e.allows(t, 0, whole))

@@ -19,7 +19,8 @@ func TestEveryKeyHasATTLThatEndsWhenItIsFull(t *testing.T) {
 	l := open(t, r)
 	for _, algorithm := range algorithms() {
 		for _, cost := range []int64{1, 10} {
-			require.True(t, ask(t, l, newCheck(fmt.Sprint(algorithm, cost), cost, newRule(algorithm, 10, 10_000))).Allowed)
+			require.True(t, ask(t, l, newCheck(fmt.Sprint(algorithm, cost), cost,
+				newRule(algorithm, 10, 10_000))).Allowed)
 		}
 		d, err := l.Refund(t.Context(), newCheck(fmt.Sprint(algorithm, 10), 3, newRule(algorithm, 10, 10_000)))
 		require.NoError(t, err)
@@ -38,7 +39,8 @@ func TestEveryKeyHasATTLThatEndsWhenItIsFull(t *testing.T) {
 	require.GreaterOrEqual(t, len(full), 2*len(algorithms())+1)
 	_, err := l.Refund(t.Context(), newCheck("sliding_window10", 10, newRule(policy.SlidingWindow, 10, 10_000)))
 	require.NoError(t, err)
-	require.NotContains(t, keysOf(t, r), stateKey(newCheck("sliding_window10", 1)), "a key that is full again is gone at once")
+	require.NotContains(t, keysOf(t, r), stateKey(newCheck("sliding_window10", 1)),
+		"a key that is full again is gone at once")
 }
 
 // memory is what the keys of a check take, in bytes, all told.
@@ -71,12 +73,14 @@ func TestAnExactWindowTakesAtMost16BytesForEachAdmittedUnit(t *testing.T) {
 				worst = max(worst, float64(memory(t, r, c))/float64(n))
 			}
 		}
-		t.Logf("limit %d: at most %.1f B for each unit, %.1f when full", limit, worst, float64(memory(t, r, c))/float64(limit))
+		t.Logf("limit %d: at most %.1f B for each unit, %.1f when full", limit, worst,
+			float64(memory(t, r, c))/float64(limit))
 		require.LessOrEqual(t, worst, 16.0, "limit %d", limit)
 	}
 }
 
-// Units that are admitted together are one entry, and a limit that is hardly used takes hardly any room.
+// Units that are admitted together are one entry, and a limit that is hardly used takes hardly any
+// room.
 func TestAnExactWindowTakesRoomForWhatWasAdmittedNotForItsLimit(t *testing.T) {
 	t.Parallel()
 	r := redistest.Single(t)
@@ -162,7 +166,8 @@ func TestAScriptThatRedisForgotIsSentAgain(t *testing.T) {
 	}
 }
 
-// The TTL of an exact log is renewed once in each quarter of a window, by whichever script writes then.
+// The TTL of an exact log is renewed once in each quarter of a window, by whichever script writes
+// then.
 func TestWhatAnExactLogAdmittedIsKeptForAWholeWindow(t *testing.T) {
 	t.Parallel()
 	r := redistest.Single(t)

@@ -32,7 +32,8 @@ func named(name string, r policy.Rule) policy.Rule {
 // newCheck asks for cost of a key under enforced rules, each call at the store.
 func newCheck(key string, cost int64, rules ...policy.Rule) Check {
 	return Check{
-		Policy: "p", Key: key, Cost: cost, Mode: policy.Enforce, Rules: rules, OnUnavailable: policy.UnavailableLocal, LocalShare: 0.1, NoDenyCache: true,
+		Policy: "p", Key: key, Cost: cost, Mode: policy.Enforce, Rules: rules, OnUnavailable: policy.UnavailableLocal,
+		LocalShare: 0.1, NoDenyCache: true,
 	}
 }
 

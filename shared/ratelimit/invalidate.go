@@ -10,19 +10,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// invalidChannel tells every instance that a key's denial may have ended before its time; the message is "<policy>/<key>".
+// invalidChannel tells every instance that a key's denial may have ended before its time; the
+// message is "<policy>/<key>".
 const invalidChannel = "sluice:limits:changed"
 
 const (
 	// relisten is the pause before a broken subscription is made again.
 	relisten = 100 * time.Millisecond
-	// beat is how long a subscription may be silent before it is asked for a sign of life, and how long it has for that: after a
-	// freeze of the instance, or behind a gateway that forgot it, a connection may be dead without an error.
+	// beat is how long a subscription may be silent before it is asked for a sign of life, and how
+	// long it has for that: after a freeze of the instance, or behind a gateway that forgot it, a
+	// connection may be dead without an error.
 	beat = 2 * time.Second
 )
 
-// listen keeps the deny cache true to what other instances give back. The cache works only while the subscription does: an instance that
-// cannot hear asks Redis.
+// listen keeps the deny cache true to what other instances give back. The cache works only while
+// the subscription does: an instance that cannot hear asks Redis.
 func (d *denyCache) listen(ctx context.Context, client redis.UniversalClient) {
 	for ctx.Err() == nil {
 		d.follow(ctx, client)
@@ -62,7 +64,8 @@ func (d *denyCache) follow(ctx context.Context, client redis.UniversalClient) {
 	}
 }
 
-// hear notes whether the subscription works. What was remembered before a break is not believed after it.
+// hear notes whether the subscription works. What was remembered before a break is not believed
+// after it.
 func (d *denyCache) hear(works bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

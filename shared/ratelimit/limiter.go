@@ -11,29 +11,34 @@ import (
 
 // engine counts somewhere. One conformance suite runs against every engine.
 type engine interface {
-	// decide answers all checks at once: when one that is enforced does not fit, none is charged and allowed is false.
+	// decide answers all checks at once: when one that is enforced does not fit, none is charged
+	// and allowed is false.
 	decide(ctx context.Context, op operation, checks []Check) (verdicts []verdict, allowed bool, err error)
 	reset(ctx context.Context, c Check) error
 }
 
-// Limiter decides with Redis, with a cache of what is known to be denied before it, and with each policy's fallback behind it.
+// Limiter decides with Redis, with a cache of what is known to be denied before it, and with each
+// policy's fallback behind it.
 type Limiter struct {
 	redis  *Redis
 	memory *Memory
 	denied *denyCache
 }
 
-// New makes a Limiter. Until ctx ends it listens, in the background, to what other instances give back.
+// New makes a Limiter. Until ctx ends it listens, in the background, to what other instances give
+// back.
 func New(ctx context.Context, redis *Redis) *Limiter {
 	l := &Limiter{redis: redis, memory: NewMemory(), denied: newDenyCache(time.Now)}
 	go l.denied.listen(ctx, redis.conn.Client())
 	return l
 }
 
-// Check charges every check or none: when one that is enforced denies, nothing is charged, and its decision says why.
+// Check charges every check or none: when one that is enforced denies, nothing is charged, and its
+// decision says why.
 //
-// In a cluster, checks whose keys are in different slots are charged one slot after the other and given back when a later one denies;
-// until then, at most one more round trip, others may be denied by what is given back.
+// In a cluster, checks whose keys are in different slots are charged one slot after the other and
+// given back when a later one denies; until then, at most one more round trip, others may be denied
+// by what is given back.
 //
 // While Redis is away each policy's OnUnavailable decides. The only errors are ctx's and defects.
 func (l *Limiter) Check(ctx context.Context, checks []Check) ([]Decision, bool, error) {
@@ -129,7 +134,8 @@ func settled(c Check) Decision {
 	return d
 }
 
-// bySlot asks one slot after the other, and gives back what was charged when a later one denies or fails.
+// bySlot asks one slot after the other, and gives back what was charged when a later one denies or
+// fails.
 func (l *Limiter) bySlot(ctx context.Context, op operation, checks []Check) ([]verdict, bool, error) {
 	switch len(checks) {
 	case 0:

@@ -87,7 +87,8 @@ func TestAResetForgetsItsKeyAndNoOther(t *testing.T) {
 				if j <= i {
 					want = 10
 				}
-				require.Equal(t, want, peek(t, l, newCheck(other, 1, rules...)).Remaining, "%q after the reset of %q", other, key)
+				require.Equal(t, want, peek(t, l, newCheck(other, 1, rules...)).Remaining, "%q after the reset of %q",
+					other, key)
 			}
 		}
 		if !r.Cluster {
@@ -120,7 +121,8 @@ func TestModesDecideWhatIsCountedAndWhatIsAnswered(t *testing.T) {
 func TestTheTightestRuleIsTheOneThatIsShown(t *testing.T) {
 	t.Parallel()
 	l := open(t, redistest.Single(t))
-	second, daily := named("second", newRule(policy.GCRA, 2, second)), named("daily", newRule(policy.SlidingWindow, 4, 24*hour))
+	second, daily := named("second", newRule(policy.GCRA, 2, second)),
+		named("daily", newRule(policy.SlidingWindow, 4, 24*hour))
 	c := newCheck("k", 1, second, daily)
 	d := ask(t, l, c)
 	require.EqualValues(t, 2, d.Limit)
@@ -140,7 +142,8 @@ func TestSeveralChecksAreChargedAllOrNone(t *testing.T) {
 		l := open(t, r)
 		var checks []Check
 		for i := range 19 {
-			c := newCheck(odd()[i%len(odd())], 1, newRule(algorithms()[i%5], 10, hour), named("second", newRule(policy.SlidingWindow, 20, hour)))
+			c := newCheck(odd()[i%len(odd())], 1, newRule(algorithms()[i%5], 10, hour),
+				named("second", newRule(policy.SlidingWindow, 20, hour)))
 			c.Policy = fmt.Sprintf("p%d", i)
 			checks = append(checks, c)
 		}

@@ -9,10 +9,12 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// maxKeys bounds the memory engine; beyond it the keys that are full again are dropped, and if there are none, any.
+// maxKeys bounds the memory engine; beyond it the keys that are full again are dropped, and if
+// there are none, any.
 const maxKeys = 50_000
 
-// Memory is the engine that counts in this process, for when Redis is away: the same algorithms, at a share of each limit.
+// Memory is the engine that counts in this process, for when Redis is away: the same algorithms, at
+// a share of each limit.
 type Memory struct {
 	now func() int64 // µs
 

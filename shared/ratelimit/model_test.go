@@ -7,8 +7,8 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// model is a rule by its definition, in the plainest way: every admitted unit is kept, and rationals are exact. It is slow, and shares no
-// code with the engines.
+// model is a rule by its definition, in the plainest way: every admitted unit is kept, and
+// rationals are exact. It is slow, and shares no code with the engines.
 type model struct {
 	rule  policy.Rule
 	units []int64 // the instant of each admitted unit, µs; for windows
@@ -37,7 +37,8 @@ func (m *model) isBucket() bool {
 func (m *model) refill(at int64) {
 	ticks := (at - m.since) / m.rule.Tick()
 	m.since += ticks * m.rule.Tick()
-	m.level.Add(m.level, big.NewRat(ticks*m.rule.Tick(), 1).Mul(big.NewRat(ticks*m.rule.Tick(), 1), big.NewRat(m.rule.Limit, m.window())))
+	m.level.Add(m.level, big.NewRat(ticks*m.rule.Tick(), 1).Mul(big.NewRat(ticks*m.rule.Tick(), 1),
+		big.NewRat(m.rule.Limit, m.window())))
 	if full := big.NewRat(m.rule.Capacity(), 1); m.level.Cmp(full) > 0 {
 		m.level.Set(full)
 	}

@@ -40,7 +40,8 @@ func engines(t *testing.T, at int64) map[string]*clocked {
 const start = int64(1_750_000_000_000_000) // an instant in µs
 
 func algorithms() []policy.Algorithm {
-	return []policy.Algorithm{policy.FixedWindow, policy.SlidingWindow, policy.SlidingWindowCounter, policy.TokenBucket, policy.GCRA}
+	return []policy.Algorithm{policy.FixedWindow, policy.SlidingWindow, policy.SlidingWindowCounter, policy.TokenBucket,
+		policy.GCRA}
 }
 
 func drawRule(t *rapid.T, algorithm policy.Algorithm, name string) policy.Rule {
@@ -54,8 +55,9 @@ func drawRule(t *rapid.T, algorithm policy.Algorithm, name string) policy.Rule {
 	return r
 }
 
-// Every engine admits exactly what the definition admits, and its numbers are exact: what it denies fits after retry and not a microsecond
-// sooner, and is full after reset and not a microsecond sooner.
+// Every engine admits exactly what the definition admits, and its numbers are exact: what it denies
+// fits after retry and not a microsecond sooner, and is full after reset and not a microsecond
+// sooner.
 func TestEveryEngineAgreesWithTheDefinition(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range algorithms() {
@@ -211,7 +213,8 @@ func TestEnginesAgreeOnSeveralChecksAtOnce(t *testing.T) {
 				p := rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "policy")
 				checks = append(checks, Check{
 					Policy: p, Key: strconv.Itoa(run), Rules: rules[p], Cost: rapid.Int64Range(1, 4).Draw(rt, "cost"),
-					Mode: rapid.SampledFrom([]policy.Mode{policy.Enforce, policy.Enforce, policy.Shadow}).Draw(rt, "mode"),
+					Mode: rapid.SampledFrom([]policy.Mode{policy.Enforce, policy.Enforce, policy.Shadow}).Draw(rt,
+						"mode"),
 				})
 			}
 			type answer struct {

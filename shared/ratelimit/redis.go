@@ -53,8 +53,9 @@ func NewRedis(conn *redisconn.Conn) *Redis {
 	return &Redis{conn: conn, now: func() string { return "" }}
 }
 
-// stateKey is the key of a policy and a user's key. A policy's name has no "/", so no two pairs share one; the hash tag ends at the first "}",
-// which may be the user's own: all keys of one pair share what is before it.
+// stateKey is the key of a policy and a user's key. A policy's name has no "/", so no two pairs
+// share one; the hash tag ends at the first "}", which may be the user's own: all keys of one pair
+// share what is before it.
 func stateKey(c Check) string { return "{rl:" + c.Policy + "/" + c.Key + "}" }
 
 func ringKey(c Check, rule string) string { return stateKey(c) + ":" + rule }
@@ -110,7 +111,8 @@ func (e *Redis) shape(op operation, checks []Check) operation {
 	return op
 }
 
-// signature is a rule as its line in the state begins, and what stands before it: where it differs, the state was written under another rule.
+// signature is a rule as its line in the state begins, and what stands before it: where it differs,
+// the state was written under another rule.
 func signature(before string, r policy.Rule) string {
 	b := make([]byte, 0, 96)
 	b = append(append(append(append(append(b, before...), r.Name...), ' '), r.Algorithm...), ' ')
@@ -159,7 +161,8 @@ func (e *Redis) reset(ctx context.Context, c Check) error {
 	})
 }
 
-// slot groups keys that one script may touch. Alone, every key may be in one call; in a cluster those that share a hash tag.
+// slot groups keys that one script may touch. Alone, every key may be in one call; in a cluster
+// those that share a hash tag.
 func (e *Redis) slot(c Check) string {
 	if _, cluster := e.conn.Client().(*redis.ClusterClient); !cluster {
 		return ""

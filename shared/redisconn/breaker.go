@@ -34,9 +34,10 @@ func (c BreakerConfig) withDefaults() BreakerConfig {
 
 var errOpen = errors.New("the circuit breaker is open")
 
-// breaker makes a dead store cost nothing. After some failures in a row it opens; then calls fail at once, but for one every
-// ProbeEvery, which pings the store in the background and waits for that no longer than ProbeWait. (A library's half-open state sends
-// a whole request as the probe: that one would pay the full call timeout.)
+// breaker makes a dead store cost nothing. After some failures in a row it opens; then calls fail
+// at once, but for one every ProbeEvery, which pings the store in the background and waits for that
+// no longer than ProbeWait. (A library's half-open state sends a whole request as the probe: that
+// one would pay the full call timeout.)
 type breaker struct {
 	cfg       BreakerConfig
 	pingLimit time.Duration
@@ -106,7 +107,8 @@ func (b *breaker) run(done chan struct{}) {
 	close(done)
 }
 
-// record counts the outcome of an admitted call. One that its own caller ended says nothing about the store.
+// record counts the outcome of an admitted call. One that its own caller ended says nothing about
+// the store.
 func (b *breaker) record(ctx context.Context, err error) {
 	if ended(ctx) != nil {
 		return

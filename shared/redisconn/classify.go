@@ -10,7 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// unavailable reports whether err says that the server is away, or there and unable to take a write.
+// unavailable reports whether err says that the server is away, or there and unable to take a
+// write.
 func unavailable(err error) bool {
 	var network net.Error
 	switch {
@@ -27,8 +28,9 @@ func unavailable(err error) bool {
 	return refused(refusal.Error())
 }
 
-// refused finds the replies of a server that is up but cannot serve. Redis 6.2 puts the reply of a command inside a script
-// behind "ERR Error running script (…): @user_script:1: -READONLY …"; later versions put it first.
+// refused finds the replies of a server that is up but cannot serve. Redis 6.2 puts the reply of a
+// command inside a script behind "ERR Error running script (…): @user_script:1: -READONLY …"; later
+// versions put it first.
 func refused(text string) bool {
 	for _, code := range []string{
 		"READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "OOM", "NOREPLICAS", "MISCONF", "BUSY",

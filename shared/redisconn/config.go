@@ -1,4 +1,5 @@
-// Package redisconn is the one way to Redis: a warm client, one script a call, a deadline for each call, and a circuit breaker.
+// Package redisconn is the one way to Redis: a warm client, one script a call, a deadline for each
+// call, and a circuit breaker.
 package redisconn
 
 import (
@@ -25,11 +26,12 @@ type Config struct {
 	DialTimeout time.Duration
 	// PoolSize bounds the connections to each node. Default 10.
 	PoolSize int
-	// Credentials returns the user and password for a new connection; nil means those in the URL. It is called for every
-	// connection, so that a short-lived IAM token is always fresh. Its error is the call's: the store counts as unavailable.
+	// Credentials returns the user and password for a new connection; nil means those in the URL.
+	// It is called for every connection, so that a short-lived IAM token is always fresh. Its error
+	// is the call's: the store counts as unavailable.
 	Credentials func(context.Context) (user, password string, err error)
-	// MaxConnAge is how long a connection is used before another takes its place, less up to a tenth, so that not all are replaced at
-	// once. 0 means for ever.
+	// MaxConnAge is how long a connection is used before another takes its place, less up to a
+	// tenth, so that not all are replaced at once. 0 means for ever.
 	MaxConnAge time.Duration
 	// TLS replaces the configuration that rediss:// implies, for private certificate authorities.
 	TLS *tls.Config
@@ -85,7 +87,8 @@ func (c Config) options() (*redis.UniversalOptions, error) {
 	if c.TLS != nil {
 		implied := o.TLSConfig
 		o.TLSConfig = c.TLS.Clone()
-		if o.TLSConfig.ServerName == "" && implied != nil { // the driver verifies every node of a cluster by this name, and dials none without it
+		// the driver verifies every node of a cluster by this name, and dials none without it
+		if o.TLSConfig.ServerName == "" && implied != nil {
 			o.TLSConfig.ServerName = implied.ServerName
 		}
 	}
@@ -103,7 +106,8 @@ func (c Config) options() (*redis.UniversalOptions, error) {
 	o.PoolSize = c.PoolSize
 	o.ContextTimeoutEnabled = true
 	o.DisableIdentity = true
-	// RESP2 and no maintenance notifications: a plain request and reply, which Redis 6.2, Valkey and miniredis all speak.
+	// RESP2 and no maintenance notifications: a plain request and reply, which Redis 6.2, Valkey
+	// and miniredis all speak.
 	o.Protocol = 2
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return &o, nil

@@ -46,14 +46,16 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Client is the driver itself, for blocking commands and INFO. Its errors go through [Conn.Classify].
+// Client is the driver itself, for blocking commands and INFO. Its errors go through
+// [Conn.Classify].
 func (c *Conn) Client() redis.UniversalClient { return c.client }
 
 // Run runs one script: EVALSHA, and EVAL when the server does not have it yet.
 //
-// It answers within the call timeout, and at once while the circuit breaker is open. A store that cannot be reached, is read-only, loading
-// or out of memory is a fault.StoreUnavailable; ctx's own end comes back as ctx's error. A call whose answer was lost may have
-// been carried out: only send it again when the script is idempotent.
+// It answers within the call timeout, and at once while the circuit breaker is open. A store that
+// cannot be reached, is read-only, loading or out of memory is a fault.StoreUnavailable; ctx's own
+// end comes back as ctx's error. A call whose answer was lost may have been carried out: only send
+// it again when the script is idempotent.
 func (c *Conn) Run(ctx context.Context, script *redis.Script, keys []string, args ...any) (any, error) {
 	var reply any
 	err := c.Do(ctx, func(ctx context.Context) error {
@@ -64,7 +66,8 @@ func (c *Conn) Run(ctx context.Context, script *redis.Script, keys []string, arg
 	return reply, err
 }
 
-// Do gives any short command the deadline, breaker and error mapping of [Conn.Run]. redis.Nil passes through as it is.
+// Do gives any short command the deadline, breaker and error mapping of [Conn.Run]. redis.Nil
+// passes through as it is.
 func (c *Conn) Do(ctx context.Context, command func(context.Context) error) error {
 	if err := c.breaker.admit(ctx); err != nil {
 		return err
@@ -76,8 +79,8 @@ func (c *Conn) Do(ctx context.Context, command func(context.Context) error) erro
 	return err
 }
 
-// Classify maps a driver error: nil and redis.Nil stay, what ctx ended becomes ctx's error, an unavailable store becomes
-// fault.StoreUnavailable, and anything else is a defect.
+// Classify maps a driver error: nil and redis.Nil stay, what ctx ended becomes ctx's error, an
+// unavailable store becomes fault.StoreUnavailable, and anything else is a defect.
 func (c *Conn) Classify(ctx context.Context, err error) error {
 	switch {
 	case err == nil, errors.Is(err, redis.Nil):
@@ -91,7 +94,8 @@ func (c *Conn) Classify(ctx context.Context, err error) error {
 	}
 }
 
-// ended is why ctx is over. A socket's deadline may fire a moment before the context's timer does, so the clock is asked too.
+// ended is why ctx is over. A socket's deadline may fire a moment before the context's timer does,
+// so the clock is asked too.
 func ended(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
 		return context.DeadlineExceeded

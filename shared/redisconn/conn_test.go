@@ -43,7 +43,9 @@ func TestAStoreThatCannotServeIsUnavailableWithin500Milliseconds(t *testing.T) {
 		"a server that became a replica": func(t *testing.T, r *redistest.Redis) {
 			require.NoError(t, r.Client.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
 		},
-		"a server without enough replicas": func(t *testing.T, r *redistest.Redis) { set(t, r, "min-replicas-to-write", "1") },
+		"a server without enough replicas": func(t *testing.T, r *redistest.Redis) {
+			set(t, r, "min-replicas-to-write", "1")
+		},
 		"a server that asks for a password": func(t *testing.T, r *redistest.Redis) {
 			set(t, r, "requirepass", "secret")
 			require.NoError(t, r.Client.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Err())
@@ -73,8 +75,12 @@ func TestADeadStoreCostsNothingOnceItIsKnownAndIsFoundWhenItIsBack(t *testing.T)
 	for name, away := range map[string]struct {
 		stop, start func(*redistest.Redis) error
 	}{
-		"a killed server": {func(r *redistest.Redis) error { return r.Server.Kill() }, func(r *redistest.Redis) error { return r.Server.Restart(context.Background()) }},
-		"a hung server":   {func(r *redistest.Redis) error { return r.Server.Pause() }, func(r *redistest.Redis) error { return r.Server.Resume() }},
+		"a killed server": {func(r *redistest.Redis) error {
+			return r.Server.Kill()
+		}, func(r *redistest.Redis) error { return r.Server.Restart(context.Background()) }},
+		"a hung server": {func(r *redistest.Redis) error {
+			return r.Server.Pause()
+		}, func(r *redistest.Redis) error { return r.Server.Resume() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -136,7 +142,8 @@ func TestADefectOfOursIsNoUnavailableStore(t *testing.T) {
 	t.Parallel()
 	r := redistest.Single(t)
 	c := open(t, redisconn.Config{URLs: []string{r.URL}})
-	for _, source := range []string{"this is no Lua", "return redis.call('NOSUCHCOMMAND')", "return redis.call('INCR', KEYS[1])"} {
+	for _, source := range []string{"this is no Lua", "return redis.call('NOSUCHCOMMAND')",
+		"return redis.call('INCR', KEYS[1])"} {
 		require.NoError(t, promptly(t, c)) // {k} holds text
 		_, err := c.Run(t.Context(), redis.NewScript(source), []string{"{k}"})
 		require.Error(t, err)
@@ -172,7 +179,8 @@ func TestWhatIsWrongWithTheConfigurationIsSaidAtTheStart(t *testing.T) {
 	t.Run("a cluster is told by its name or by several addresses", func(t *testing.T) {
 		t.Parallel()
 		cfg, err := redisconn.ConfigFromEnv(func(name string) string {
-			return map[string]string{"SLUICE_REDIS_URL": "redis://a:1, redis://b:2,", "SLUICE_REDIS_CLUSTER": "true"}[name]
+			return map[string]string{"SLUICE_REDIS_URL": "redis://a:1, redis://b:2,",
+				"SLUICE_REDIS_CLUSTER": "true"}[name]
 		})
 		require.NoError(t, err)
 		require.Equal(t, []string{"redis://a:1", "redis://b:2"}, cfg.URLs)

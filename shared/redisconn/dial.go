@@ -13,9 +13,11 @@ import (
 // recently is how long after an answer a connection counts as alive without being asked.
 const recently = 100 * time.Millisecond
 
-// dialer makes the driver's connections over TCP. Before each call the driver peeks at the socket, to find out that the server has closed it: a
-// system call, which is a tenth of what a call costs this process. It is left out while the last answer is recent; whoever's connection is closed
-// between two such calls learns it from the call, as he does over TLS, where the driver never peeks.
+// dialer makes the driver's connections over TCP. Before each call the driver peeks at the socket,
+// to find out that the server has closed it: a system call, which is a tenth of what a call costs
+// this process. It is left out while the last answer is recent; whoever's connection is closed
+// between two such calls learns it from the call, as he does over TLS, where the driver never
+// peeks.
 func dialer(timeout time.Duration) func(context.Context, string, string) (net.Conn, error) {
 	dial := redis.NewDialer(&redis.Options{DialTimeout: timeout})
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -2,8 +2,9 @@ package redisconn
 
 import "strings"
 
-// Slot is the Redis Cluster hash slot of a key, 0 to 16383: CRC16 (XMODEM) of its hash tag, or of all of it.
-// See https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags.
+// Slot is the Redis Cluster hash slot of a key, 0 to 16383: CRC16 (XMODEM) of its hash tag, or of
+// all of it. See
+// https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags.
 func Slot(key string) int {
 	if _, rest, found := strings.Cut(key, "{"); found {
 		if tag, _, closed := strings.Cut(rest, "}"); closed && tag != "" {

@@ -18,7 +18,8 @@ func TestTheSlotOfAKeyIsTheOneThatRedisComputes(t *testing.T) {
 		require.NoError(t, err)
 		return int(n)
 	}
-	for _, key := range []string{"", "a", "{a}", "{}", "{}{a}", "{{a}}", "x{a}y", "x{a", "x}a{b}", "{lock:report}:queue", "é", "\x00\xff"} {
+	for _, key := range []string{"", "a", "{a}", "{}", "{}{a}", "{{a}}", "x{a}y", "x{a", "x}a{b}",
+		"{lock:report}:queue", "é", "\x00\xff"} {
 		require.Equal(t, slot(key), redisconn.Slot(key), "%q", key)
 	}
 	rapid.Check(t, func(t *rapid.T) {

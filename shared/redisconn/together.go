@@ -18,8 +18,9 @@ type Reply struct {
 	Err   error
 }
 
-// RunEach runs a script once for each call, all of them in one round trip to each node, and returns their replies in order. Each succeeds or fails
-// for itself, with the deadline and the errors of [Conn.Run].
+// RunEach runs a script once for each call, all of them in one round trip to each node, and returns
+// their replies in order. Each succeeds or fails for itself, with the deadline and the errors of
+// [Conn.Run].
 func (c *Conn) RunEach(ctx context.Context, script *redis.Script, calls []Call) []Reply {
 	replies := make([]Reply, len(calls))
 	if len(calls) == 1 {

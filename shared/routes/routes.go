@@ -1,5 +1,5 @@
-// Package routes is the one list of the API's routes. The functions, the local front door, the Terraform module and docs/openapi.yaml are
-// each held against it by a test.
+// Package routes is the one list of the API's routes. The functions, the local front door, the
+// Terraform module and docs/openapi.yaml are each held against it by a test.
 package routes
 
 // Function is the Lambda function behind a route.
@@ -19,7 +19,8 @@ type Route struct {
 	Function Function
 }
 
-// Key is the route's key at API Gateway, and its pattern for http.ServeMux: "POST /v1/locks/{name}/acquire".
+// Key is the route's key at API Gateway, and its pattern for http.ServeMux: "POST
+// /v1/locks/{name}/acquire".
 func (r Route) Key() string {
 	if r.Path == Default {
 		return Default
@@ -82,8 +83,9 @@ func Of(f Function) []Route {
 // Any is the method of a fallback route: every method that no other route takes.
 const Any = "ANY"
 
-// Fallbacks are greedy routes below the others. They take what is no route of the API to the function that is nearest, which answers with
-// the contract's 404 or 405; without them API Gateway would answer with a bare {"message":"Not Found"}.
+// Fallbacks are greedy routes below the others. They take what is no route of the API to the
+// function that is nearest, which answers with the contract's 404 or 405; without them API Gateway
+// would answer with a bare {"message":"Not Found"}.
 func Fallbacks() []Route {
 	return []Route{
 		{Any, "/v1/locks/{proxy+}", Lock},

@@ -20,16 +20,19 @@ const (
 	Bytes        Unit = "Bytes"
 )
 
-// Metric is one named value. Values holds several observations of the same name at once (at most 100 in one line).
+// Metric is one named value. Values holds several observations of the same name at once (at most
+// 100 in one line).
 type Metric struct {
 	Name   string
 	Unit   Unit
 	Values []float64
 }
 
-// Metrics writes CloudWatch embedded metric format, one JSON line for each Emit, which Lambda's log agent turns into metrics.
+// Metrics writes CloudWatch embedded metric format, one JSON line for each Emit, which Lambda's log
+// agent turns into metrics.
 //
-// See https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html.
+// See
+// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html.
 // Dimensions are fixed, low in number and never a user's key.
 type Metrics struct {
 	mu        sync.Mutex
@@ -50,7 +53,8 @@ func NewMetrics(w io.Writer, function string) *Metrics {
 // Discard drops every metric.
 func Discard() *Metrics { return NewMetrics(io.Discard, "none") }
 
-// Emit writes the metrics under the base dimension and dims. A failed write loses the line: metrics never fail a request.
+// Emit writes the metrics under the base dimension and dims. A failed write loses the line: metrics
+// never fail a request.
 func (m *Metrics) Emit(dims map[string]string, metrics ...Metric) {
 	if len(metrics) == 0 {
 		return

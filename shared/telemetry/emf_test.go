@@ -84,7 +84,8 @@ func TestTheCatalogueHasEachMetricOnceWithFewDimensions(t *testing.T) {
 		require.NotEmpty(t, d.Says)
 		require.LessOrEqual(t, len(d.Dimensions), 1)
 		for _, dimension := range d.Dimensions {
-			require.Contains(t, []string{"queue", "outcome"}, dimension, "what callers choose, such as a key, would make a metric for each of its values")
+			require.Contains(t, []string{"queue", "outcome"}, dimension,
+				"what callers choose, such as a key, would make a metric for each of its values")
 		}
 	}
 }

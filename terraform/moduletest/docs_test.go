@@ -31,9 +31,11 @@ func TestEachMetricIsDescribedForOperators(t *testing.T) {
 	t.Parallel()
 	text := read(t, "docs", "operations.md")
 	for _, d := range telemetry.Catalogue() {
-		require.Contains(t, text, fmt.Sprintf("| %s | `%s` | %s | %s | %s |\n", d.Function, d.Name, strings.Join(d.Dimensions, ", "), d.Unit, d.Says))
+		require.Contains(t, text, fmt.Sprintf("| %s | `%s` | %s | %s | %s |\n", d.Function, d.Name,
+			strings.Join(d.Dimensions, ", "), d.Unit, d.Says))
 	}
-	require.Equal(t, len(telemetry.Catalogue()), strings.Count(text, " | Count | ")+strings.Count(text, " | Milliseconds | ")+strings.Count(text, " | Bytes | "))
+	require.Equal(t, len(telemetry.Catalogue()),
+		strings.Count(text, " | Count | ")+strings.Count(text, " | Milliseconds | ")+strings.Count(text, " | Bytes | "))
 }
 
 func TestTheReferenceNamesEveryVariableAndEveryOutput(t *testing.T) {

@@ -24,6 +24,8 @@ func TestEveryMetricIsMentionedByTheFunctionsThatEmitIt(t *testing.T) {
 		require.True(t, strings.Contains(code.String(), `"`+d.Name+`"`), "no function emits %s", d.Name) //nolint:testifylint // all the code would be printed
 	}
 	for _, name := range matches(code.String(), `telemetry\.One\("(\w+)"`) {
-		require.True(t, slices.ContainsFunc(telemetry.Catalogue(), func(d telemetry.Definition) bool { return d.Name == name }), "%s is not in the catalogue", name)
+		require.True(t, slices.ContainsFunc(telemetry.Catalogue(), func(d telemetry.Definition) bool {
+			return d.Name == name
+		}), "%s is not in the catalogue", name)
 	}
 }

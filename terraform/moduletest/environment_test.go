@@ -16,9 +16,11 @@ import (
 )
 
 // lambda are the variables that Lambda sets itself; AWS_ENDPOINT_URL is for a local AWS.
-var lambda = []string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL"}
+var lambda = []string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+	"AWS_ENDPOINT_URL"}
 
-// reader follows getenv through the code: from a function's run into everything that getenv is passed on to.
+// reader follows getenv through the code: from a function's run into everything that getenv is
+// passed on to.
 type reader struct {
 	t     *testing.T
 	found map[string]bool
@@ -27,7 +29,8 @@ type reader struct {
 
 var variable = regexp.MustCompile(`^"((?:SLUICE|AWS)_[A-Z0-9_]+)"$`)
 
-// follow notes the variables that a function of a package folder names, and goes on where it passes getenv.
+// follow notes the variables that a function of a package folder names, and goes on where it passes
+// getenv.
 func (r *reader) follow(folder, function string) {
 	if r.seen[folder+"."+function] {
 		return
@@ -59,7 +62,10 @@ func (r *reader) visit(n ast.Node, folder string, file *ast.File) {
 			r.found[m[1]] = true
 		}
 	case *ast.CallExpr:
-		passes := slices.ContainsFunc(n.Args, func(a ast.Expr) bool { i, ok := a.(*ast.Ident); return ok && i.Name == "getenv" })
+		passes := slices.ContainsFunc(n.Args, func(a ast.Expr) bool {
+			i, ok := a.(*ast.Ident)
+			return ok && i.Name == "getenv"
+		})
 		if !passes {
 			return
 		}
@@ -70,7 +76,8 @@ func (r *reader) visit(n ast.Node, folder string, file *ast.File) {
 			name := called.X.(*ast.Ident).Name
 			for _, i := range file.Imports {
 				path := strings.Trim(i.Path.Value, `"`)
-				if local, ok := strings.CutPrefix(path, "github.com/sluicehq/sluice/"); ok && (i.Name != nil && i.Name.Name == name || filepath.Base(path) == name) {
+				if local, ok := strings.CutPrefix(path, "github.com/sluicehq/sluice/"); ok &&
+					(i.Name != nil && i.Name.Name == name || filepath.Base(path) == name) {
 					r.follow(filepath.Join(root, local), called.Sel.Name)
 				}
 			}
@@ -110,7 +117,9 @@ func TestEachFunctionIsGivenTheVariablesThatItReadsAndNoOthers(t *testing.T) {
 	for _, f := range functions {
 		t.Run(f.Name(), func(t *testing.T) {
 			t.Parallel()
-			reads := slices.DeleteFunc(variablesOf(t, f.Name()), func(name string) bool { return slices.Contains(lambda, name) })
+			reads := slices.DeleteFunc(variablesOf(t, f.Name()), func(name string) bool {
+				return slices.Contains(lambda, name)
+			})
 			require.Contains(t, reads, "SLUICE_REDIS_URL", "the test has lost the thread")
 			require.Equal(t, reads, given(t, f.Name()))
 		})

@@ -12,7 +12,8 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// emitted says whether the function emits the metric under exactly these dimensions, besides its own name. CloudWatch finds a metric by nothing less.
+// emitted says whether the function emits the metric under exactly these dimensions, besides its
+// own name. CloudWatch finds a metric by nothing less.
 func emitted(function, name string, dimensions ...string) bool {
 	return slices.ContainsFunc(telemetry.Catalogue(), func(d telemetry.Definition) bool {
 		return d.Function == function && d.Name == name && slices.Equal(d.Dimensions, dimensions)
@@ -38,7 +39,8 @@ func TestEveryAlarmWatchesAMetricThatTheCodeEmits(t *testing.T) {
 		if strings.Contains(line, "queue = name") {
 			dimensions = []string{"queue"}
 		}
-		require.True(t, emitted(function, name[0], dimensions...), "no function emits what this alarm watches: %s", line)
+		require.True(t, emitted(function, name[0], dimensions...), "no function emits what this alarm watches: %s",
+			line)
 	}
 	require.GreaterOrEqual(t, watched, 7)
 	for _, metrics := range matches(text, `(?m)^\s+metrics\s+= \{ (.*) \}$`) {
@@ -53,7 +55,8 @@ func TestEveryAlarmWatchesAMetricThatTheCodeEmits(t *testing.T) {
 // dashboard is the template with a name for each of its variables.
 func dashboard(t *testing.T) []widget {
 	t.Helper()
-	text := strings.NewReplacer("${region}", "eu-central-1", "${name}", "sluice", "${namespace}", "Sluice/sluice", "${api_id}", "api", "$${", "${").
+	text := strings.NewReplacer("${region}", "eu-central-1", "${name}", "sluice", "${namespace}", "Sluice/sluice",
+		"${api_id}", "api", "$${", "${").
 		Replace(module(t, "dashboard.json.tftpl"))
 	require.NotContains(t, strings.ReplaceAll(text, "${PROP(", ""), "${", "a variable that dashboard.tf does not set")
 	var board struct {
@@ -94,11 +97,13 @@ func TestEveryGraphOfTheDashboardShowsMetricsThatTheCodeEmits(t *testing.T) {
 			}
 			require.Equal(t, []any{"Sluice/sluice", m[1], "function", m[3]}, m[:4])
 			shown[m[1].(string)] = true
-			require.True(t, emitted(m[3].(string), m[1].(string)), "no function emits %v (%s)", m[:4], w.Properties.Title)
+			require.True(t, emitted(m[3].(string), m[1].(string)), "no function emits %v (%s)", m[:4],
+				w.Properties.Title)
 		}
 	}
 	for _, d := range telemetry.Catalogue() {
-		if d.Name != "ack_timeouts" && d.Name != "pruned" { // what consumers and the clock do, of use beside a job's own record
+		// what consumers and the clock do, of use beside a job's own record
+		if d.Name != "ack_timeouts" && d.Name != "pruned" {
 			require.True(t, shown[d.Name], "%s is emitted, and nobody sees it", d.Name)
 		}
 	}

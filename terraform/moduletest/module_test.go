@@ -1,5 +1,6 @@
-// Package moduletest holds the Terraform module against the code that it deploys: routes, environment, permissions, tables, metrics and runbooks.
-// What the module plans is tested by terraform/module/tests; see tools/check-module.sh.
+// Package moduletest holds the Terraform module against the code that it deploys: routes,
+// environment, permissions, tables, metrics and runbooks. What the module plans is tested by
+// terraform/module/tests; see tools/check-module.sh.
 package moduletest
 
 import (
@@ -52,13 +53,14 @@ func matches(text, pattern string) []string {
 func sources(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	out := make(map[string]string)
-	require.NoError(t, filepath.WalkDir(filepath.Join(root, folder), func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+	require.NoError(t, filepath.WalkDir(filepath.Join(root, folder),
+		func(path string, entry os.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			out[path] = string(text)
 			return err
-		}
-		text, err := os.ReadFile(path)
-		out[path] = string(text)
-		return err
-	}))
+		}))
 	return out
 }

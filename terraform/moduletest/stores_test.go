@@ -38,7 +38,8 @@ func TestEachTableHasTheKeysThatItsAdapterUses(t *testing.T) {
 		for _, attribute := range ttl {
 			require.Contains(t, code, `"`+attribute+`"`, "%s expires by an attribute that nothing writes", table)
 		}
-		require.Equal(t, strings.Contains(code, `"ttl"`), len(ttl) == 1, "%s: a lifetime that is written must be obeyed", table)
+		require.Equal(t, strings.Contains(code, `"ttl"`), len(ttl) == 1,
+			"%s: a lifetime that is written must be obeyed", table)
 	}
 }
 

@@ -1,4 +1,5 @@
-// Command provider is the Terraform provider sluicehq/sluice: limiter policies as code. It reaches Sluice through its API only, as package client does.
+// Command provider is the Terraform provider sluicehq/sluice: limiter policies as code. It reaches
+// Sluice through its API only, as package client does.
 package main
 
 import (

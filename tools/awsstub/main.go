@@ -1,5 +1,6 @@
-// A stand-in for the Terraform provider hashicorp/aws: it has the real one's schema for the resources that Sluice's module uses, and contacts
-// nothing. `tofu validate`, `test` and `plan` then work on a machine without an account and without the registry; see mirror.sh.
+// A stand-in for the Terraform provider hashicorp/aws: it has the real one's schema for the
+// resources that Sluice's module uses, and contacts nothing. `tofu validate`, `test` and `plan`
+// then work on a machine without an account and without the registry; see mirror.sh.
 package main
 
 import (

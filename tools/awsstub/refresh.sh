@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Writes schema.json anew: the schema of every AWS resource and data source that terraform/ and localstack/compose use. Needs npm. Run it when the
-# module takes up a new type ("the provider does not support resource type"), or for a newer version of the provider.
+# Writes schema.json anew: the schema of every AWS resource and data source that terraform/ and
+# localstack/compose use. Needs npm. Run it when the module takes up a new type ("the provider does
+# not support resource type"), or for a newer version of the provider.
 set -euo pipefail
 cd "$(dirname "$0")"
 package=@cdktn/provider-aws@25.7.0 # generated from hashicorp/aws 6.66.0

@@ -61,7 +61,8 @@ func (b *block) protocol() (*tfprotov6.SchemaBlock, error) {
 			return nil, fmt.Errorf("attribute %q: %w", name, err)
 		}
 		out.Attributes = append(out.Attributes, &tfprotov6.SchemaAttribute{
-			Name: name, Type: typ, Optional: a.Optional, Required: a.Required, Computed: a.Computed, WriteOnly: a.WriteOnly, Sensitive: a.WriteOnly,
+			Name: name, Type: typ, Optional: a.Optional, Required: a.Required, Computed: a.Computed,
+			WriteOnly: a.WriteOnly, Sensitive: a.WriteOnly,
 		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.Blocks)) {
@@ -74,12 +75,14 @@ func (b *block) protocol() (*tfprotov6.SchemaBlock, error) {
 		if err != nil {
 			return nil, fmt.Errorf("block %q: %w", name, err)
 		}
-		out.BlockTypes = append(out.BlockTypes, &tfprotov6.SchemaNestedBlock{TypeName: name, Block: inner, Nesting: mode, MinItems: n.Min, MaxItems: n.Max})
+		out.BlockTypes = append(out.BlockTypes, &tfprotov6.SchemaNestedBlock{TypeName: name, Block: inner,
+			Nesting: mode, MinItems: n.Min, MaxItems: n.Max})
 	}
 	return out, nil
 }
 
-// at returns the attribute that a path ends at; nil for a block, an element, or what is inside an attribute.
+// at returns the attribute that a path ends at; nil for a block, an element, or what is inside an
+// attribute.
 func (b *block) at(path *tftypes.AttributePath) *attribute {
 	steps := path.Steps()
 	for i, step := range steps {

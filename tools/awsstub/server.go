@@ -19,7 +19,8 @@ type kind struct {
 
 func (k kind) typ() tftypes.Type { return k.schema.ValueType() }
 
-// server answers what validate, plan, apply and test ask. The embedded interface is nil: a call of anything else is a defect and panics.
+// server answers what validate, plan, apply and test ask. The embedded interface is nil: a call of
+// anything else is a defect and panics.
 type server struct {
 	tfprotov6.ProviderServer
 	provider  kind
@@ -82,39 +83,48 @@ func (s *server) GetMetadata(context.Context, *tfprotov6.GetMetadataRequest) (*t
 	return out, nil
 }
 
-func (s *server) GetProviderSchema(context.Context, *tfprotov6.GetProviderSchemaRequest) (*tfprotov6.GetProviderSchemaResponse, error) {
+func (s *server) GetProviderSchema(context.Context,
+	*tfprotov6.GetProviderSchemaRequest) (*tfprotov6.GetProviderSchemaResponse, error) {
 	return &tfprotov6.GetProviderSchemaResponse{
-		ServerCapabilities: &capabilities, Provider: s.provider.schema, ResourceSchemas: schemas(s.resources), DataSourceSchemas: schemas(s.data),
+		ServerCapabilities: &capabilities, Provider: s.provider.schema, ResourceSchemas: schemas(s.resources),
+		DataSourceSchemas: schemas(s.data),
 	}, nil
 }
 
-func (s *server) GetResourceIdentitySchemas(context.Context, *tfprotov6.GetResourceIdentitySchemasRequest) (*tfprotov6.GetResourceIdentitySchemasResponse, error) {
+func (s *server) GetResourceIdentitySchemas(context.Context,
+	*tfprotov6.GetResourceIdentitySchemasRequest) (*tfprotov6.GetResourceIdentitySchemasResponse, error) {
 	return &tfprotov6.GetResourceIdentitySchemasResponse{}, nil
 }
 
-func (s *server) ValidateProviderConfig(_ context.Context, q *tfprotov6.ValidateProviderConfigRequest) (*tfprotov6.ValidateProviderConfigResponse, error) {
+func (s *server) ValidateProviderConfig(_ context.Context,
+	q *tfprotov6.ValidateProviderConfigRequest) (*tfprotov6.ValidateProviderConfigResponse, error) {
 	return &tfprotov6.ValidateProviderConfigResponse{PreparedConfig: q.Config}, nil
 }
 
-func (s *server) ConfigureProvider(context.Context, *tfprotov6.ConfigureProviderRequest) (*tfprotov6.ConfigureProviderResponse, error) {
+func (s *server) ConfigureProvider(context.Context,
+	*tfprotov6.ConfigureProviderRequest) (*tfprotov6.ConfigureProviderResponse, error) {
 	return &tfprotov6.ConfigureProviderResponse{}, nil
 }
 
-func (s *server) StopProvider(context.Context, *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
+func (s *server) StopProvider(context.Context,
+	*tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
 	return &tfprotov6.StopProviderResponse{}, nil
 }
 
-func (s *server) ValidateResourceConfig(_ context.Context, q *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
+func (s *server) ValidateResourceConfig(_ context.Context,
+	q *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
 	found, err := s.resources[q.TypeName].readOnly(q.Config)
 	return &tfprotov6.ValidateResourceConfigResponse{Diagnostics: found}, err
 }
 
-func (s *server) ValidateDataResourceConfig(_ context.Context, q *tfprotov6.ValidateDataResourceConfigRequest) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
+func (s *server) ValidateDataResourceConfig(_ context.Context,
+	q *tfprotov6.ValidateDataResourceConfigRequest) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
 	found, err := s.data[q.TypeName].readOnly(q.Config)
 	return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: found}, err
 }
 
-func (s *server) UpgradeResourceState(_ context.Context, q *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
+func (s *server) UpgradeResourceState(_ context.Context,
+	q *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
 	typ := s.resources[q.TypeName].typ()
 	ignore := tfprotov6.UnmarshalOpts{ValueFromJSONOpts: tftypes.ValueFromJSONOpts{IgnoreUndefinedAttributes: true}}
 	v, err := q.RawState.UnmarshalWithOpts(typ, ignore)
@@ -125,21 +135,25 @@ func (s *server) UpgradeResourceState(_ context.Context, q *tfprotov6.UpgradeRes
 	return &tfprotov6.UpgradeResourceStateResponse{UpgradedState: &state}, err
 }
 
-func (s *server) ReadResource(_ context.Context, q *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
+func (s *server) ReadResource(_ context.Context,
+	q *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
 	return &tfprotov6.ReadResourceResponse{NewState: q.CurrentState}, nil
 }
 
-func (s *server) PlanResourceChange(_ context.Context, q *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
+func (s *server) PlanResourceChange(_ context.Context,
+	q *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
 	planned, err := s.resources[q.TypeName].planned(q.ProposedNewState)
 	return &tfprotov6.PlanResourceChangeResponse{PlannedState: planned}, err
 }
 
-func (s *server) ApplyResourceChange(_ context.Context, q *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
+func (s *server) ApplyResourceChange(_ context.Context,
+	q *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
 	state, err := s.resources[q.TypeName].filled(q.PlannedState)
 	return &tfprotov6.ApplyResourceChangeResponse{NewState: state}, err
 }
 
-func (s *server) ReadDataSource(_ context.Context, q *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
+func (s *server) ReadDataSource(_ context.Context,
+	q *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
 	k := s.data[q.TypeName]
 	planned, err := k.planned(q.Config)
 	if err != nil {

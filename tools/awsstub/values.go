@@ -8,7 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// readOnly finds values for attributes that only the provider decides; the core leaves that check to providers.
+// readOnly finds values for attributes that only the provider decides; the core leaves that check
+// to providers.
 func (k kind) readOnly(config *tfprotov6.DynamicValue) ([]*tfprotov6.Diagnostic, error) {
 	v, err := config.Unmarshal(k.typ())
 	if err != nil {
@@ -23,7 +24,8 @@ func (k kind) readOnly(config *tfprotov6.DynamicValue) ([]*tfprotov6.Diagnostic,
 		if a.Computed && !a.Optional && !a.Required && !v.IsNull() {
 			found = append(found, &tfprotov6.Diagnostic{
 				Severity: tfprotov6.DiagnosticSeverityError, Attribute: path,
-				Summary: "Value for unconfigurable attribute", Detail: "This attribute is decided by the provider and cannot be set in configuration.",
+				Summary: "Value for unconfigurable attribute",
+				Detail:  "This attribute is decided by the provider and cannot be set in configuration.",
 			})
 		}
 		return false, nil
@@ -57,7 +59,8 @@ func (k kind) filled(planned *tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, 
 	})
 }
 
-func (k kind) transform(in *tfprotov6.DynamicValue, change func(*tftypes.AttributePath, tftypes.Value) (tftypes.Value, error)) (*tfprotov6.DynamicValue, error) {
+func (k kind) transform(in *tfprotov6.DynamicValue,
+	change func(*tftypes.AttributePath, tftypes.Value) (tftypes.Value, error)) (*tfprotov6.DynamicValue, error) {
 	v, err := in.Unmarshal(k.typ())
 	if err != nil {
 		return nil, fmt.Errorf("error reading a value: %w", err)

@@ -1,5 +1,5 @@
-// compose reads a compose file as Docker would, by the compose specification, and holds it against what we promise of it: every port is on loopback
-// only. No Docker is needed.
+// compose reads a compose file as Docker would, by the compose specification, and holds it against
+// what we promise of it: every port is on loopback only. No Docker is needed.
 //
 //	go run . ../../localstack/compose/compose.yaml
 package main
@@ -44,7 +44,8 @@ func check(ctx context.Context, file string) error {
 
 // load returns the addresses of each service's ports.
 func load(ctx context.Context, file string, env ...string) (map[string][]string, error) {
-	options, err := cli.NewProjectOptions([]string{file}, cli.WithEnv(env), cli.WithInterpolation(true), cli.WithResolvedPaths(true))
+	options, err := cli.NewProjectOptions([]string{file}, cli.WithEnv(env), cli.WithInterpolation(true),
+		cli.WithResolvedPaths(true))
 	if err != nil {
 		return nil, fmt.Errorf("error reading %s: %w", file, err)
 	}

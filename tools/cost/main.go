@@ -1,4 +1,5 @@
-// cost computes what a month of Sluice costs, beside its alternatives, and writes the tables of docs/cost.md.
+// cost computes what a month of Sluice costs, beside its alternatives, and writes the tables of
+// docs/cost.md.
 //
 //	go run ./tools/cost             prints them
 //	go run ./tools/cost -update     writes them into docs/cost.md

@@ -41,5 +41,6 @@ func TestTheModuleMakesAsManyAlarmsAsArePaidFor(t *testing.T) {
 	queued := strings.Count(string(text), "for name in keys(var.queues)")
 	function := strings.Count(string(text), "for name, f in local.functions")
 	computed := strings.Count(string(text), "\n    \"redis-")
-	require.Equal(t, alarms, single+queued*queues+function*4+1+computed, "%d, %d, %d, %d", single, queued, function, computed)
+	require.Equal(t, alarms, single+queued*queues+function*4+1+computed, "%d, %d, %d, %d", single, queued, function,
+		computed)
 }

@@ -36,14 +36,16 @@ func metrics() int {
 	return n
 }
 
-// alarms is how many the module makes: three of the deployment, six of each queue, two of each function, the API's, and two of Redis.
+// alarms is how many the module makes: three of the deployment, six of each queue, two of each
+// function, the API's, and two of Redis.
 const alarms = 3 + 6*queues + 2*4 + 1 + 2
 
 // idle is what a deployment costs that nobody calls.
 func idle(serverless bool) bill {
 	cache := item{"ElastiCache: 2 × cache.t4g.small", 2 * smallNodePerHour * hours}
 	if serverless {
-		cache = item{"ElastiCache Serverless, at its least", serverlessPerGBHour*serverlessLeastGB*hours + pollECPU*hours*3600*ecpuPerMillion/million}
+		cache = item{"ElastiCache Serverless, at its least", serverlessPerGBHour*serverlessLeastGB*hours +
+			pollECPU*hours*3600*ecpuPerMillion/million}
 	}
 	return bill{
 		cache,
@@ -71,7 +73,8 @@ func calls(n, seconds, bytes float64, api bool) bill {
 	return b
 }
 
-// jobs is what n jobs cost beside the idle deployment, pushed in batches; consumers receive and delete in tens.
+// jobs is what n jobs cost beside the idle deployment, pushed in batches; consumers receive and
+// delete in tens.
 func jobs(n, batch float64) bill {
 	seconds := enqueueSeconds
 	if batch > 1 {
@@ -84,7 +87,8 @@ func jobs(n, batch float64) bill {
 
 // checks is what n checks of a limit cost beside the idle deployment.
 func checks(n, bytes float64, api bool) bill {
-	return append(calls(n, checkSeconds, bytes, api), item{"ECPUs, on Serverless", n * ecpuPerCheck / million * ecpuPerMillion})
+	return append(calls(n, checkSeconds, bytes, api),
+		item{"ECPUs, on Serverless", n * ecpuPerCheck / million * ecpuPerMillion})
 }
 
 func scheduler(n float64) float64 { return max(0, n-schedulerFree) / million * schedulerPerMillion }
@@ -108,18 +112,25 @@ func tables() string {
 	columns := []bill{jobs(10*million, 1), jobs(10*million, 100), jobs(100*million, 100)}
 	writeRows(&b, columns)
 	b.WriteString("\nAll of it, on Serverless, beside what else there is:\n\n| a month | 10 million jobs | 100 million jobs |\n| --- | ---: | ---: |\n")
-	fmt.Fprintf(&b, "| Sluice, 100 a call | %s | %s |\n", dollars(serverless.total()+columns[1].total()), dollars(serverless.total()+columns[2].total()))
-	fmt.Fprintf(&b, "| Sluice, one a call | %s | %s |\n", dollars(serverless.total()+columns[0].total()), dollars(serverless.total()+jobs(100*million, 1).total()))
-	fmt.Fprintf(&b, "| EventBridge Scheduler | %s | %s |\n", dollars(scheduler(10*million)), dollars(scheduler(100*million)))
+	fmt.Fprintf(&b, "| Sluice, 100 a call | %s | %s |\n", dollars(serverless.total()+columns[1].total()),
+		dollars(serverless.total()+columns[2].total()))
+	fmt.Fprintf(&b, "| Sluice, one a call | %s | %s |\n", dollars(serverless.total()+columns[0].total()),
+		dollars(serverless.total()+jobs(100*million, 1).total()))
+	fmt.Fprintf(&b, "| EventBridge Scheduler | %s | %s |\n", dollars(scheduler(10*million)),
+		dollars(scheduler(100*million)))
 	fmt.Fprintf(&b, "| QStash | %s | %s |\n", dollars(qstash(10*million)), dollars(qstash(100*million)))
-	fmt.Fprintf(&b, "| a call of an HTTP API for each job, and nothing behind it | %s | %s |\n", dollars(10*apiPerMillion), dollars(100*apiPerMillion))
+	fmt.Fprintf(&b, "| a call of an HTTP API for each job, and nothing behind it | %s | %s |\n",
+		dollars(10*apiPerMillion), dollars(100*apiPerMillion))
 
 	b.WriteString("\n### Limits\n\nA month of 100 million checks, beside the idle deployment:\n\n")
 	b.WriteString("| | as it comes | `log_level = \"warn\"` | and `front_door = \"function_url\"` |\n| --- | ---: | ---: | ---: |\n")
-	writeRows(&b, []bill{checks(100*million, logBytes, true), checks(100*million, quietLogBytes, true), checks(100*million, quietLogBytes, false)})
-	fmt.Fprintf(&b, "\nThe calls of an HTTP API alone, with nothing behind it, would be %s.\n\n", dollars(100*apiPerMillion))
+	writeRows(&b, []bill{checks(100*million, logBytes, true), checks(100*million, quietLogBytes, true),
+		checks(100*million, quietLogBytes, false)})
+	fmt.Fprintf(&b, "\nThe calls of an HTTP API alone, with nothing behind it, would be %s.\n\n",
+		dollars(100*apiPerMillion))
 
-	fmt.Fprintf(&b, "### An outage\n\nA job that is taken into the outbox is two writes, and two more when it returns or was sent: %s for a million jobs.\n", dollars(4*dynamoWritePerMillion))
+	fmt.Fprintf(&b,
+		"### An outage\n\nA job that is taken into the outbox is two writes, and two more when it returns or was sent: %s for a million jobs.\n", dollars(4*dynamoWritePerMillion))
 	return b.String()
 }
 

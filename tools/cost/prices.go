@@ -1,6 +1,7 @@
 package main
 
-// Prices in US dollars, us-east-1, 2026. Those of the second group are AWS' list prices as they were known, and not looked up again for this page.
+// Prices in US dollars, us-east-1, 2026. Those of the second group are AWS' list prices as they
+// were known, and not looked up again for this page.
 const (
 	million = 1e6
 

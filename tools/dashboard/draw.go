@@ -24,12 +24,17 @@ type level struct{ well, away float64 }
 // levels are by metric and, where it matters, by statistic.
 func levels() map[string]level {
 	return map[string]level{
-		"lateness p50": {3, 4}, "lateness p99": {14, 160}, "lateness Maximum": {40, 900}, "depth": {5200, 5200}, "oldest_due": {20, 600},
-		"enqueued": {900, 900}, "dispatched": {890, 860}, "returned": {0, 30}, "reclaimed": {0, 12}, "died": {0, 0}, "dead": {2, 2}, "outbox": {0, 760},
-		"heartbeat": {60, 0}, "requests": {2400, 2350}, "latency": {9, 55}, "degraded": {0, 800}, "allowed": {2100, 2000}, "denied": {160, 90}, "shadow_denied": {40, 0},
+		"lateness p50": {3, 4}, "lateness p99": {14, 160}, "lateness Maximum": {40, 900}, "depth": {5200, 5200},
+		"oldest_due": {20, 600},
+		"enqueued":   {900, 900}, "dispatched": {890, 860}, "returned": {0, 30}, "reclaimed": {0, 12}, "died": {0, 0},
+		"dead": {2, 2}, "outbox": {0, 760},
+		"heartbeat": {60, 0}, "requests": {2400, 2350}, "latency": {9, 55}, "degraded": {0, 800},
+		"allowed": {2100, 2000}, "denied": {160, 90}, "shadow_denied": {40, 0},
 		"lock_wait p50": {2, 0}, "lock_wait p99": {60, 0}, "lock_hold p50": {300, 0}, "lock_hold p99": {2200, 0},
-		"Count": {3400, 3350}, "4xx": {170, 100}, "5xx": {0, 60}, "used_memory": {410e6, 410e6}, "maxmemory": {1100e6, 1100e6}, "connected_clients": {70, 5},
-		"blocked_clients": {9, 0}, "evicted_keys": {0, 0}, "instantaneous_ops_per_sec": {310, 0}, "ConcurrentExecutions": {6, 9}, "Throttles": {0, 0}, "Errors": {0, 0},
+		"Count": {3400, 3350}, "4xx": {170, 100}, "5xx": {0, 60}, "used_memory": {410e6, 410e6},
+		"maxmemory": {1100e6, 1100e6}, "connected_clients": {70, 5},
+		"blocked_clients": {9, 0}, "evicted_keys": {0, 0}, "instantaneous_ops_per_sec": {310, 0},
+		"ConcurrentExecutions": {6, 9}, "Throttles": {0, 0}, "Errors": {0, 0},
 	}
 }
 
@@ -42,7 +47,8 @@ func levelOf(s series) (level, bool) {
 	return l, ok
 }
 
-// values are a line's: its level with a ripple that differs from line to line, and is the same in each run.
+// values are a line's: its level with a ripple that differs from line to line, and is the same in
+// each run.
 func values(s series, nth int) []float64 {
 	l, _ := levelOf(s)
 	out := make([]float64, points)
@@ -68,17 +74,20 @@ func draw(widgets []widget) string {
 		height = max(height, (w.y+w.height)*unitHeight)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui, sans-serif" font-size="10">`+"\n", width, height+footer)
+	fmt.Fprintf(&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui, sans-serif" font-size="10">`+"\n", width, height+footer)
 	b.WriteString("<title>Sluice's CloudWatch dashboard, with example values</title>\n")
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#f4f5f7"/>`+"\n", width, height+footer)
 	for _, w := range widgets {
 		if w.heading != "" {
-			fmt.Fprintf(&b, `<text x="%d" y="%d" font-size="16" font-weight="600" fill="#16191f">%s</text>`+"\n", w.x*column+8, w.y*unitHeight+23, html.EscapeString(w.heading))
+			fmt.Fprintf(&b, `<text x="%d" y="%d" font-size="16" font-weight="600" fill="#16191f">%s</text>`+"\n",
+				w.x*column+8, w.y*unitHeight+23, html.EscapeString(w.heading))
 			continue
 		}
 		b.WriteString(graph(w))
 	}
-	fmt.Fprintf(&b, `<text x="8" y="%d" fill="#545b64">Drawn from terraform/module/dashboard.json.tftpl. The values are examples: two hours, with Redis away for ten minutes.</text>`+"\n</svg>\n", height+20)
+	fmt.Fprintf(&b,
+		`<text x="8" y="%d" fill="#545b64">Drawn from terraform/module/dashboard.json.tftpl. The values are examples: two hours, with Redis away for ten minutes.</text>`+"\n</svg>\n", height+20)
 	return b.String()
 }
 
@@ -87,8 +96,11 @@ func graph(w widget) string {
 	var b strings.Builder
 	left, top := w.x*column+4, w.y*unitHeight+4
 	width, height := w.width*column-8, w.height*unitHeight-8
-	fmt.Fprintf(&b, `<g transform="translate(%d %d)"><rect width="%d" height="%d" rx="3" fill="#fff" stroke="#d5dbdb"/>`, left, top, width, height)
-	fmt.Fprintf(&b, `<text x="10" y="18" font-size="12" font-weight="600" fill="#16191f">%s<tspan font-weight="400" fill="#545b64"> (%s)</tspan></text>`+"\n",
+	fmt.Fprintf(&b,
+		`<g transform="translate(%d %d)"><rect width="%d" height="%d" rx="3" fill="#fff" stroke="#d5dbdb"/>`, left, top,
+		width, height)
+	fmt.Fprintf(&b,
+		`<text x="10" y="18" font-size="12" font-weight="600" fill="#16191f">%s<tspan font-weight="400" fill="#545b64"> (%s)</tspan></text>`+"\n",
 		html.EscapeString(w.title), html.EscapeString(w.unit))
 
 	lines, most := make([][]float64, len(w.series)), 1.0
@@ -103,7 +115,8 @@ func graph(w widget) string {
 	for i := range 3 {
 		y := y0 + plotHeight*float64(i)/2
 		fmt.Fprintf(&b, `<line x1="%g" x2="%g" y1="%.1f" y2="%.1f" stroke="#eaeded"/>`, x0, x0+plotWidth, y, y)
-		fmt.Fprintf(&b, `<text x="%g" y="%.1f" text-anchor="end" fill="#545b64">%s</text>`, x0-5, y+3, short(most*float64(2-i)/2))
+		fmt.Fprintf(&b, `<text x="%g" y="%.1f" text-anchor="end" fill="#545b64">%s</text>`, x0-5, y+3,
+			short(most*float64(2-i)/2))
 	}
 	at, row := 10.0, height-22
 	for i, s := range w.series {
@@ -112,12 +125,14 @@ func graph(w widget) string {
 		for k, v := range lines[i] {
 			path[k] = fmt.Sprintf("%.1f,%.1f", x0+plotWidth*float64(k)/(points-1), y0+plotHeight*(1-v/most))
 		}
-		fmt.Fprintf(&b, `<polyline fill="none" stroke="%s" stroke-width="1.3" points="%s"/>`, colour, strings.Join(path, " "))
+		fmt.Fprintf(&b, `<polyline fill="none" stroke="%s" stroke-width="1.3" points="%s"/>`, colour,
+			strings.Join(path, " "))
 		long := 22 + 5.3*float64(len(s.label))
 		if at+long > float64(width) {
 			at, row = 10, row+12
 		}
-		fmt.Fprintf(&b, `<rect x="%g" y="%d" width="8" height="8" fill="%s"/><text x="%g" y="%d" fill="#16191f">%s</text>`+"\n",
+		fmt.Fprintf(&b,
+			`<rect x="%g" y="%d" width="8" height="8" fill="%s"/><text x="%g" y="%d" fill="#16191f">%s</text>`+"\n",
 			at, row-8, colour, at+11, row, html.EscapeString(s.label))
 		at += long
 	}

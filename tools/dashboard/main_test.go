@@ -19,7 +19,8 @@ func TestThePictureInTheDocsIsOfTheDashboardAsItIs(t *testing.T) {
 	require.NoError(t, run(template, &now))
 	kept, err := os.ReadFile("../../docs/img/dashboard.svg")
 	require.NoError(t, err)
-	require.True(t, bytes.Equal(kept, now.Bytes()), "the dashboard has changed: go run ./tools/dashboard >docs/img/dashboard.svg")
+	require.True(t, bytes.Equal(kept, now.Bytes()),
+		"the dashboard has changed: go run ./tools/dashboard >docs/img/dashboard.svg")
 }
 
 func TestThePictureIsWellFormedAndNamesEveryGraph(t *testing.T) {

@@ -29,10 +29,13 @@ type document struct {
 	}
 }
 
-// parse reads the template as Terraform would fill it in for a deployment that is called sluice and has the queue orders.
+// parse reads the template as Terraform would fill it in for a deployment that is called sluice and
+// has the queue orders.
 func parse(template string) ([]widget, error) {
-	text := strings.NewReplacer("${region}", "eu-central-1", "${name}", "sluice", "${namespace}", "Sluice/sluice", "${api_id}", "abc123",
-		"$${PROP('Dim.queue')}", "orders", "$${PROP('Dim.function')} $${PROP('Dim.outcome')}", "limit ok", "$${", "${").Replace(template)
+	text := strings.NewReplacer("${region}", "eu-central-1", "${name}", "sluice", "${namespace}", "Sluice/sluice",
+		"${api_id}", "abc123",
+		"$${PROP('Dim.queue')}", "orders", "$${PROP('Dim.function')} $${PROP('Dim.outcome')}", "limit ok", "$${",
+		"${").Replace(template)
 	var doc document
 	if err := json.Unmarshal([]byte(text), &doc); err != nil {
 		return nil, fmt.Errorf("the dashboard is no JSON: %w", err)
@@ -40,7 +43,8 @@ func parse(template string) ([]widget, error) {
 	out := make([]widget, len(doc.Widgets))
 	for i, w := range doc.Widgets {
 		p := w.Properties
-		out[i] = widget{x: w.X, y: w.Y, width: w.Width, height: w.Height, heading: strings.TrimPrefix(p.Markdown, "## "), title: p.Title, unit: p.YAxis.Left.Label}
+		out[i] = widget{x: w.X, y: w.Y, width: w.Width, height: w.Height,
+			heading: strings.TrimPrefix(p.Markdown, "## "), title: p.Title, unit: p.YAxis.Left.Label}
 		for _, m := range p.Metrics {
 			s, err := seriesOf(m, p.Stat)
 			if err != nil {

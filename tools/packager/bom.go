@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// The parts of CycloneDX 1.6 that are needed (https://cyclonedx.org/docs/1.6/json/). No time is told: it would make two builds differ.
+// The parts of CycloneDX 1.6 that are needed (https://cyclonedx.org/docs/1.6/json/). No time is
+// told: it would make two builds differ.
 type bom struct {
 	Format       string       `json:"bomFormat"`
 	Spec         string       `json:"specVersion"`
@@ -75,13 +76,15 @@ func modulesOf(info *buildinfo.BuildInfo) []module {
 // bom is the bill of materials of all zips: each zip is a component that depends on its modules.
 func (r release) bom(version string) bom {
 	root := component{Type: "application", Ref: "sluice", Name: "sluice", Version: version}
-	out := bom{Format: "CycloneDX", Spec: "1.6", Serial: r.serial(version), Version: 1, Metadata: metadata{Component: root}}
+	out := bom{Format: "CycloneDX", Spec: "1.6", Serial: r.serial(version), Version: 1,
+		Metadata: metadata{Component: root}}
 	var zips []string
 	for _, p := range r {
 		ref := "zip:" + p.path()
 		zips = append(zips, ref)
 		out.Components = append(out.Components, component{
-			Type: "application", Ref: ref, Name: p.path(), Version: version, Hashes: []hash{{Algorithm: "SHA-256", Content: p.digest()}},
+			Type: "application", Ref: ref, Name: p.path(), Version: version,
+			Hashes: []hash{{Algorithm: "SHA-256", Content: p.digest()}},
 		})
 		depends := dependency{Ref: ref}
 		for _, m := range modulesOf(p.info) {

@@ -1,9 +1,11 @@
-// packager builds the functions' deployment zips: the same commit and Go release give the same bytes, wherever and whenever it runs.
+// packager builds the functions' deployment zips: the same commit and Go release give the same
+// bytes, wherever and whenever it runs.
 //
 //	go run ./tools/packager -out dist
 //
-// It writes lock.zip, enqueue.zip, dispatcher.zip and limit.zip for arm64 into the folder, those for x86_64 into its folder amd64, and beside them
-// SHA256SUMS, a software bill of materials (sbom.cdx.json, CycloneDX 1.6), and for each processor zip_sha256.tfvars.json, the digests as the
+// It writes lock.zip, enqueue.zip, dispatcher.zip and limit.zip for arm64 into the folder, those
+// for x86_64 into its folder amd64, and beside them SHA256SUMS, a software bill of materials
+// (sbom.cdx.json, CycloneDX 1.6), and for each processor zip_sha256.tfvars.json, the digests as the
 // Terraform module takes them.
 package main
 

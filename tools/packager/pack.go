@@ -29,8 +29,9 @@ func functions() []string { return []string{"dispatcher", "enqueue", "limit", "l
 // build compiles one function for one processor, and returns the program.
 type build func(ctx context.Context, function, arch string) ([]byte, error)
 
-// builder compiles from the repository at root. Whatever would make two builds differ is pinned: paths, build ids, the state of the work tree, and
-// the settings that a user may have in the environment.
+// builder compiles from the repository at root. Whatever would make two builds differ is pinned:
+// paths, build ids, the state of the work tree, and the settings that a user may have in the
+// environment.
 func builder(root string) build {
 	return func(ctx context.Context, function, arch string) ([]byte, error) {
 		folder, err := os.MkdirTemp("", "sluice-package-")
@@ -40,10 +41,12 @@ func builder(root string) build {
 		defer func() { _ = os.RemoveAll(folder) }()
 		program := filepath.Join(folder, "bootstrap")
 		//nolint:gosec // the names are functions()
-		command := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-tags", "lambda.norpc",
+		command := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-tags",
+			"lambda.norpc",
 			"-ldflags", "-s -w -buildid=", "-o", program, "./functions/"+function)
 		command.Dir = root
-		command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off")
+		command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0",
+			"GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off")
 		if said, err := command.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("error building %s for %s: %w\n%s", function, arch, err, said)
 		}
@@ -103,12 +106,16 @@ func pack(ctx context.Context, compile build, arches []string) (release, error) 
 	return out, nil
 }
 
-// zipped is a zip with the program alone, as provided.al2023 wants it: an executable bootstrap. Its time is the earliest that a zip can tell.
+// zipped is a zip with the program alone, as provided.al2023 wants it: an executable bootstrap. Its
+// time is the earliest that a zip can tell.
 func zipped(program []byte) ([]byte, error) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
-	w.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
-	header := &zip.FileHeader{Name: "bootstrap", Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
+	w.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(w, flate.BestCompression)
+	})
+	header := &zip.FileHeader{Name: "bootstrap", Method: zip.Deflate,
+		Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
 	header.SetMode(0o755)
 	entry, err := w.CreateHeader(header)
 	if err != nil {

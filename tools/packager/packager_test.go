@@ -19,7 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tiny is a function that compiles in a second, and is made of one module besides the standard library.
+// tiny is a function that compiles in a second, and is made of one module besides the standard
+// library.
 const tiny = `package main
 
 import "github.com/cespare/xxhash/v2"
@@ -97,7 +98,9 @@ func TestAZipThatIsTooBigIsRefused(t *testing.T) {
 	_, err = rand.Read(noise)
 	require.NoError(t, err)
 	big := append(bytes.Clone(program), noise...)
-	_, err = pack(t.Context(), func(context.Context, string, string) ([]byte, error) { return big, nil }, []string{"arm64"})
+	_, err = pack(t.Context(), func(context.Context, string, string) ([]byte, error) {
+		return big, nil
+	}, []string{"arm64"})
 	require.ErrorContains(t, err, "dispatcher.zip has")
 }
 
@@ -125,7 +128,8 @@ func TestEveryZipHasItsSumAndItsDigestForTerraform(t *testing.T) {
 		text, err = os.ReadFile(filepath.Join(out, filepath.Dir(file), "zip_sha256.tfvars.json"))
 		require.NoError(t, err)
 		require.NoError(t, json.Unmarshal(text, &digests))
-		require.Equal(t, base64.StdEncoding.EncodeToString(want[:]), digests.Zips[strings.TrimSuffix(filepath.Base(file), ".zip")], file)
+		require.Equal(t, base64.StdEncoding.EncodeToString(want[:]),
+			digests.Zips[strings.TrimSuffix(filepath.Base(file), ".zip")], file)
 	}
 	require.Equal(t, []string{
 		"dispatcher.zip", "enqueue.zip", "limit.zip", "lock.zip",

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the OpenTofu of go.mod into the file named, without what is not used here and takes half of the build: remote state (Azure, Google, Kubernetes, S3
-# and others), the clouds' keys for encrypted state, and modules from buckets. All else is OpenTofu as it was released.
+# Builds the OpenTofu of go.mod into the file named, without what is not used here and takes half of
+# the build: remote state (Azure, Google, Kubernetes, S3 and others), the clouds' keys for encrypted
+# state, and modules from buckets. All else is OpenTofu as it was released.
 set -euo pipefail
 target=$1
 cd "$(dirname "$0")"

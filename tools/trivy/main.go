@@ -1,5 +1,6 @@
-// Command trivy looks through Terraform configurations with the checks of Trivy: what `trivy config` does, without the rest of Trivy, which takes minutes to
-// build. Exceptions stand beside what they are about: "trivy:ignore".
+// Command trivy looks through Terraform configurations with the checks of Trivy: what `trivy
+// config` does, without the rest of Trivy, which takes minutes to build. Exceptions stand beside
+// what they are about: "trivy:ignore".
 package main
 
 import (
@@ -27,7 +28,8 @@ func run(ctx context.Context, folders []string) error {
 	}
 	checked, failed := 0, 0
 	for _, folder := range folders {
-		scanner := terraform.New(rego.WithEmbeddedPolicies(true), rego.WithEmbeddedLibraries(true), terraform.ScannerWithAllDirectories(true))
+		scanner := terraform.New(rego.WithEmbeddedPolicies(true), rego.WithEmbeddedLibraries(true),
+			terraform.ScannerWithAllDirectories(true))
 		results, err := scanner.ScanFS(ctx, os.DirFS(folder), ".")
 		if err != nil {
 			return fmt.Errorf("error looking through %s: %w", folder, err)
@@ -52,6 +54,7 @@ func run(ctx context.Context, folders []string) error {
 
 func report(folder string, r scan.Result) {
 	where := r.Range()
-	fmt.Printf("%s %s: %s\n  %s/%s:%d-%d\n  %s\n", r.Severity(), slices.Concat(r.Rule().Aliases, []string{r.Rule().ID})[0], r.Description(),
+	fmt.Printf("%s %s: %s\n  %s/%s:%d-%d\n  %s\n", r.Severity(),
+		slices.Concat(r.Rule().Aliases, []string{r.Rule().ID})[0], r.Description(),
 		folder, where.GetFilename(), where.GetStartLine(), where.GetEndLine(), r.Rule().Links)
 }

@@ -1,5 +1,6 @@
-// Package fakeapi is Sluice's lock API in memory, for tests that need an answer lost, late or refused at one certain moment, or the clock of
-// testing/synctest. What the real API can show is tested against the local stack.
+// Package fakeapi is Sluice's lock API in memory, for tests that need an answer lost, late or
+// refused at one certain moment, or the clock of testing/synctest. What the real API can show is
+// tested against the local stack.
 package fakeapi
 
 import (
@@ -182,7 +183,8 @@ func response(status int, doc map[string]any) *http.Response {
 }
 
 func refuse(status int, code string, members ...any) (int, map[string]any) {
-	doc := map[string]any{"code": code, "status": status, "title": code, "detail": code, "type": "about:blank", "instance": "req-1"}
+	doc := map[string]any{"code": code, "status": status, "title": code, "detail": code, "type": "about:blank",
+		"instance": "req-1"}
 	for i := 0; i+1 < len(members); i += 2 {
 		doc[members[i].(string)] = members[i+1] //nolint:forcetypeassert // names are given as such
 	}

@@ -51,7 +51,8 @@ func (a *API) tryAcquire(name, token string, body map[string]any) (int, map[stri
 	if !again {
 		if len(e.holders) >= max(1, int(number(body, "capacity"))) {
 			for _, other := range e.holders {
-				return refuse(http.StatusConflict, "lock_held", "holder", other.owner, "retry_after_ms", time.Until(other.expires).Milliseconds())
+				return refuse(http.StatusConflict, "lock_held", "holder", other.owner, "retry_after_ms",
+					time.Until(other.expires).Milliseconds())
 			}
 		}
 		a.fence++
@@ -60,8 +61,9 @@ func (a *API) tryAcquire(name, token string, body map[string]any) (int, map[stri
 	}
 	h.expires = time.Now().Add(ttl)
 	return http.StatusOK, map[string]any{
-		"name": name, "token": token, "fence": h.fence, "mode": "exclusive", "ttl_ms": ttl.Milliseconds(), "acquired_at": time.Now(),
-		"expires_at": h.expires, "reacquired": again, "in_use": len(e.holders),
+		"name": name, "token": token, "fence": h.fence, "mode": "exclusive", "ttl_ms": ttl.Milliseconds(),
+		"acquired_at": time.Now(),
+		"expires_at":  h.expires, "reacquired": again, "in_use": len(e.holders),
 	}
 }
 
@@ -74,7 +76,8 @@ func (a *API) renew(name, token string, body map[string]any) (int, map[string]an
 		return e.notHeld()
 	}
 	h.expires = time.Now().Add(ttl)
-	return http.StatusOK, map[string]any{"name": name, "fence": h.fence, "ttl_ms": ttl.Milliseconds(), "expires_at": h.expires}
+	return http.StatusOK, map[string]any{"name": name, "fence": h.fence, "ttl_ms": ttl.Milliseconds(),
+		"expires_at": h.expires}
 }
 
 func (a *API) release(name, token string) (int, map[string]any) {
@@ -104,7 +107,8 @@ func (a *API) inspect(name string) (int, map[string]any) {
 	defer a.mu.Unlock()
 	e, holders := a.at(name), []any{}
 	for _, h := range e.holders {
-		holders = append(holders, map[string]any{"owner": h.owner, "fence": h.fence, "expires_at": h.expires, "acquired_at": h.expires})
+		holders = append(holders, map[string]any{"owner": h.owner, "fence": h.fence, "expires_at": h.expires,
+			"acquired_at": h.expires})
 	}
 	return http.StatusOK, map[string]any{"name": name, "held": len(holders) > 0, "holders": holders, "waiters": 0}
 }
@@ -137,7 +141,8 @@ func (a *API) Steal(name string) {
 	e.holders["another-holder-entirely"] = &holder{fence: a.fence, expires: time.Now().Add(time.Hour), owner: "another"}
 }
 
-// Holder is the fence of the one who holds the lock and when the store will let another in; 0 when it is free.
+// Holder is the fence of the one who holds the lock and when the store will let another in; 0 when
+// it is free.
 func (a *API) Holder(name string) (fence int64, until time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

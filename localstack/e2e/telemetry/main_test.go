@@ -14,7 +14,8 @@ import (
 	"github.com/sluicehq/sluice/localstack/stack"
 )
 
-// The functions run as the user that the Terraform module makes for them: what it forbids is found here.
+// The functions run as the user that the Terraform module makes for them: what it forbids is found
+// here.
 const user, password = "sluice-functions", "p4ssw0rd"
 
 var (

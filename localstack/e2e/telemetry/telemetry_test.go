@@ -1,4 +1,5 @@
-// Package telemetry_test reads what the functions, as real processes, tell their operators: every line of it.
+// Package telemetry_test reads what the functions, as real processes, tell their operators: every
+// line of it.
 package telemetry_test
 
 import (
@@ -22,7 +23,8 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// canary stands in everything that callers send and that is nobody else's business: payloads, tokens, keys, metadata, headers.
+// canary stands in everything that callers send and that is nobody else's business: payloads,
+// tokens, keys, metadata, headers.
 const canary = "c4n4ry"
 
 // printed is what the functions have printed.
@@ -125,8 +127,10 @@ func use(t *testing.T) {
 	want(400, "POST", "/v1/queues/orders/jobs", `{"payload":"`+canary+`","delay_ms":-1}`)
 	want(404, "GET", "/v1/queues/orders/jobs/nothing", "")
 
-	want(201, "PUT", "/v1/policies/login", `{"rules":[{"name":"r","algorithm":"fixed_window","limit":1,"window_ms":3600000}]}`)
-	want(201, "PUT", "/v1/policies/trial", `{"mode":"shadow","rules":[{"name":"r","algorithm":"fixed_window","limit":1,"window_ms":3600000}]}`)
+	want(201, "PUT", "/v1/policies/login",
+		`{"rules":[{"name":"r","algorithm":"fixed_window","limit":1,"window_ms":3600000}]}`)
+	want(201, "PUT", "/v1/policies/trial",
+		`{"mode":"shadow","rules":[{"name":"r","algorithm":"fixed_window","limit":1,"window_ms":3600000}]}`)
 	key := `{"key":"` + canary + `"}`
 	want(200, "POST", "/v1/limits/login/check", key)
 	want(429, "POST", "/v1/limits/login/check", key)
@@ -152,7 +156,8 @@ func outage(t *testing.T) {
 func received(t *testing.T, jobs int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		messages, err := system.SQS.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(system.QueueURLs["orders"]), MaxNumberOfMessages: 10})
+		messages, err := system.SQS.ReceiveMessage(t.Context(),
+			&sqs.ReceiveMessageInput{QueueUrl: aws.String(system.QueueURLs["orders"]), MaxNumberOfMessages: 10})
 		if err == nil {
 			jobs -= len(messages.Messages)
 		}
@@ -182,7 +187,8 @@ func TestTheUserThatTheModuleMakesMayDoWhatTheFunctionsDoAndNothingDangerous(t *
 
 	as := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: user, Password: password, Protocol: 2})
 	defer func() { _ = as.Close() }()
-	for _, command := range []string{"FLUSHALL", "KEYS *", "CONFIG GET *", "SHUTDOWN", "ACL LIST", "MONITOR", "SAVE", "GET another-application", "PUBLISH other x"} {
+	for _, command := range []string{"FLUSHALL", "KEYS *", "CONFIG GET *", "SHUTDOWN", "ACL LIST", "MONITOR", "SAVE",
+		"GET another-application", "PUBLISH other x"} {
 		words := strings.Fields(command)
 		args := make([]any, len(words))
 		for i, w := range words {
@@ -208,7 +214,10 @@ func TestEveryLineIsALogLineOrAMetricOfTheCatalogueAndNoneRepeatsWhatCallersSend
 		}
 	}
 	for _, name := range expected {
-		require.Eventually(t, func() bool { metrics, _ := out.parsed(t); return seen(metrics)[name] }, 30*time.Second, 100*time.Millisecond,
+		require.Eventually(t, func() bool {
+			metrics, _ := out.parsed(t)
+			return seen(metrics)[name]
+		}, 30*time.Second, 100*time.Millisecond,
 			"%s is in the catalogue, and was not emitted", name)
 	}
 
@@ -253,9 +262,11 @@ func checkMetric(t *testing.T, l line) {
 		i := slices.IndexFunc(telemetry.Catalogue(), func(d telemetry.Definition) bool {
 			dimensions := append([]string{"function"}, d.Dimensions...)
 			slices.Sort(dimensions)
-			return d.Name == metric.Name && d.Function == l.fields["function"] && slices.Equal(dimensions, m.Dimensions[0])
+			return d.Name == metric.Name && d.Function == l.fields["function"] &&
+				slices.Equal(dimensions, m.Dimensions[0])
 		})
-		require.GreaterOrEqual(t, i, 0, "%s of %v under %v is not in the catalogue: %s", metric.Name, l.fields["function"], m.Dimensions[0], l.text)
+		require.GreaterOrEqual(t, i, 0, "%s of %v under %v is not in the catalogue: %s", metric.Name,
+			l.fields["function"], m.Dimensions[0], l.text)
 		require.Equal(t, string(telemetry.Catalogue()[i].Unit), metric.Unit, l.text)
 		values, several := l.fields[metric.Name].([]any)
 		if !several {
@@ -268,5 +279,6 @@ func checkMetric(t *testing.T, l line) {
 			require.GreaterOrEqual(t, v, 0.0, l.text)
 		}
 	}
-	require.ElementsMatch(t, slices.Collect(maps.Keys(wanted)), slices.Collect(maps.Keys(l.fields)), "a line says what its definition names, and no more: %s", l.text)
+	require.ElementsMatch(t, slices.Collect(maps.Keys(wanted)), slices.Collect(maps.Keys(l.fields)),
+		"a line says what its definition names, and no more: %s", l.text)
 }

@@ -172,7 +172,8 @@ func TestAChangedDurableJobIsDueAtItsNewTimeWithItsNewPayload(t *testing.T) {
 
 			known, errs := b.Put(t.Context(), queue, []delayqueue.Job{want}, true)
 			require.NoError(t, errs[0])
-			require.Equal(t, delayqueue.Enqueued{ID: "a", State: delayqueue.Scheduled, RunAtMS: c.runAtMS, Duplicate: true, Durable: true}, known[0])
+			require.Equal(t, delayqueue.Enqueued{ID: "a", State: delayqueue.Scheduled, RunAtMS: c.runAtMS,
+				Duplicate: true, Durable: true}, known[0])
 		})
 	}
 }
@@ -199,7 +200,8 @@ func TestAChangedJobThatWasSentMeanwhileIsNotSentAgain(t *testing.T) {
 	item := b.only(t)
 	b.markSent(t, &item)
 	err := b.Change(t.Context(), queue, "a", base+1000, nil)
-	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err), "the caller asks again, and Redis knows by then that it was sent")
+	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err),
+		"the caller asks again, and Redis knows by then that it was sent")
 	require.Empty(t, b.due(t, base+1000))
 	require.Len(t, b.toReturn(t, 0), 1)
 }
@@ -235,7 +237,8 @@ func TestEveryCallSaysThatDynamoDBIsAway(t *testing.T) {
 	endpoint := "http://" + listener.Addr().String()
 	require.NoError(t, listener.Close()) // nobody listens there now
 	away := New(dynamodb.New(dynamodb.Options{
-		Region: "eu-central-1", BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""), Retryer: aws.NopRetryer{},
+		Region: "eu-central-1", BaseEndpoint: &endpoint,
+		Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""), Retryer: aws.NopRetryer{},
 	}), "table")
 	item := Item{Queue: queue, Job: job("a", base)}
 	_, errs := away.Put(t.Context(), queue, []delayqueue.Job{job("a", base), job("b", base)}, false)

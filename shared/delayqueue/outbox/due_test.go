@@ -107,10 +107,12 @@ func TestAnItemThatCannotBeReadBlocksNothing(t *testing.T) {
 	b := newBox(t)
 	for _, prefix := range []string{duePrefix, durablePrefix, sentPrefix} {
 		for bucket := range buckets {
-			_, err := b.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(b.table), Item: map[string]types.AttributeValue{
-				"pk": str(fmt.Sprint(prefix, bucket)), "sk": str(dueText(1) + "#broken"), "queue": str(queue), "job": str("{"), "state": str(waiting),
-				"lease": num(0), "fence": num(0),
-			}})
+			_, err := b.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(b.table),
+				Item: map[string]types.AttributeValue{
+					"pk": str(fmt.Sprint(prefix, bucket)), "sk": str(dueText(1) + "#broken"), "queue": str(queue),
+					"job": str("{"), "state": str(waiting),
+					"lease": num(0), "fence": num(0),
+				}})
 			require.NoError(t, err)
 		}
 	}

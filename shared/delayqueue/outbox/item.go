@@ -17,7 +17,8 @@ import (
 type Item struct {
 	Queue string
 	Job   delayqueue.Job
-	// Durable items stay beside Redis until their job was sent; others are only there until Redis is back.
+	// Durable items stay beside Redis until their job was sent; others are only there until Redis
+	// is back.
 	Durable bool
 	// Sent says that the job was sent from here.
 	Sent   bool
@@ -47,8 +48,8 @@ func dueText(ms int64) string { return fmt.Sprintf("%016d", ms) }
 
 func idKey(queue, id string) string { return "id#" + queue + "#" + id }
 
-// encode adds a job to its item. The payload is an attribute of its own: within the job's JSON it would be written anew, and could grow past what
-// an item holds.
+// encode adds a job to its item. The payload is an attribute of its own: within the job's JSON it
+// would be written anew, and could grow past what an item holds.
 func encode(j *delayqueue.Job, item map[string]types.AttributeValue) error {
 	bare := *j
 	bare.Payload = nil
@@ -62,8 +63,9 @@ func encode(j *delayqueue.Job, item map[string]types.AttributeValue) error {
 
 func decode(raw map[string]types.AttributeValue) (Item, error) {
 	item := Item{
-		Queue: text(raw["queue"]), pk: text(raw["pk"]), sk: text(raw["sk"]), lease: integer(raw["lease"]), fence: integer(raw["fence"]),
-		Sent: text(raw["state"]) == sent, SentMS: integer(raw["sent_at"]),
+		Queue: text(raw["queue"]), pk: text(raw["pk"]), sk: text(raw["sk"]), lease: integer(raw["lease"]),
+		fence: integer(raw["fence"]),
+		Sent:  text(raw["state"]) == sent, SentMS: integer(raw["sent_at"]),
 	}
 	item.Durable = strings.HasPrefix(item.pk, durablePrefix)
 	if err := json.Unmarshal([]byte(text(raw["job"])), &item.Job); err != nil {

@@ -1,7 +1,9 @@
-// Package outbox keeps jobs in DynamoDB: those that were taken in while Redis was down, and durable ones beside Redis.
+// Package outbox keeps jobs in DynamoDB: those that were taken in while Redis was down, and durable
+// ones beside Redis.
 //
-// Each job has two items: one under its due time, by which dispatchers find it, and one under its id, so that no id is taken in twice. A job
-// is sent, or moved to Redis, only by who claimed it; the claim has a fence.
+// Each job has two items: one under its due time, by which dispatchers find it, and one under its
+// id, so that no id is taken in twice. A job is sent, or moved to Redis, only by who claimed it;
+// the claim has a fence.
 package outbox
 
 import (
@@ -25,7 +27,8 @@ const (
 	buckets = 4
 	// putConcurrency bounds the transactions of one batch at once.
 	putConcurrency = 16
-	// keep is how long an item outlives its job's due time before DynamoDB's TTL removes it: housekeeping, never a timer.
+	// keep is how long an item outlives its job's due time before DynamoDB's TTL removes it:
+	// housekeeping, never a timer.
 	keep = 30 * 24 * time.Hour
 
 	// pageSize is how many items one query reads.
@@ -37,7 +40,8 @@ const (
 	waiting = "pending"
 	sent    = "sent"
 
-	// The partition keys of what waits for Redis, of what is durable, and of what was sent and waits for Redis to be told.
+	// The partition keys of what waits for Redis, of what is durable, and of what was sent and
+	// waits for Redis to be told.
 	duePrefix     = "due#"
 	durablePrefix = "durable#"
 	sentPrefix    = "sent#"
@@ -64,14 +68,16 @@ func TableInput(table string) *dynamodb.CreateTableInput {
 			{AttributeName: aws.String("sk"), AttributeType: types.ScalarAttributeTypeS},
 		},
 		KeySchema: []types.KeySchemaElement{
-			{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}, {AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange},
+			{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash},
+			{AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange},
 		},
 	}
 }
 
-// Put takes in jobs of one queue, each for itself. A job whose id is known changes nothing and comes back as a duplicate. The due time of a job with a
-// delay is by this function's clock.
-func (o *Outbox) Put(ctx context.Context, queue string, jobs []delayqueue.Job, durable bool) ([]delayqueue.Enqueued, []error) {
+// Put takes in jobs of one queue, each for itself. A job whose id is known changes nothing and
+// comes back as a duplicate. The due time of a job with a delay is by this function's clock.
+func (o *Outbox) Put(ctx context.Context, queue string, jobs []delayqueue.Job,
+	durable bool) ([]delayqueue.Enqueued, []error) {
 	results, errs := make([]delayqueue.Enqueued, len(jobs)), make([]error, len(jobs))
 	limit := make(chan struct{}, putConcurrency)
 	var wait sync.WaitGroup
@@ -92,17 +98,21 @@ func (o *Outbox) put(ctx context.Context, queue string, j delayqueue.Job, durabl
 	pk, sk := dueKey(queue, j, durable)
 	ttl := num((j.RunAtMS + keep.Milliseconds()) / 1000)
 	item := map[string]types.AttributeValue{
-		"pk": str(pk), "sk": str(sk), "queue": str(queue), "state": str(waiting), "lease": num(0), "fence": num(0), "ttl": ttl,
+		"pk": str(pk), "sk": str(sk), "queue": str(queue), "state": str(waiting), "lease": num(0), "fence": num(0),
+		"ttl": ttl,
 	}
 	if err := encode(&j, item); err != nil {
 		return delayqueue.Enqueued{}, err
 	}
-	_, err := o.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-		{Put: &types.Put{TableName: aws.String(o.table), ConditionExpression: aws.String("attribute_not_exists(pk)"), Item: map[string]types.AttributeValue{
-			"pk": str(idKey(queue, j.ID)), "sk": str("id"), "due_pk": str(pk), "due_sk": str(sk), "run_at": num(j.RunAtMS), "ttl": ttl,
-		}}},
-		{Put: &types.Put{TableName: aws.String(o.table), Item: item}},
-	}})
+	_, err := o.client.TransactWriteItems(ctx,
+		&dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+			{Put: &types.Put{TableName: aws.String(o.table), ConditionExpression: aws.String("attribute_not_exists(pk)"),
+				Item: map[string]types.AttributeValue{
+					"pk": str(idKey(queue, j.ID)), "sk": str("id"), "due_pk": str(pk), "due_sk": str(sk),
+					"run_at": num(j.RunAtMS), "ttl": ttl,
+				}}},
+			{Put: &types.Put{TableName: aws.String(o.table), Item: item}},
+		}})
 	var canceled *types.TransactionCanceledException
 	switch {
 	case errors.As(err, &canceled):
@@ -120,7 +130,8 @@ func (o *Outbox) known(ctx context.Context, queue string, j delayqueue.Job) (del
 		return delayqueue.Enqueued{}, err
 	}
 	if len(at) == 0 {
-		return delayqueue.Enqueued{}, fault.Unavailable("dynamodb", errors.New("the transaction was canceled, and not by a known id"))
+		return delayqueue.Enqueued{}, fault.Unavailable("dynamodb",
+			errors.New("the transaction was canceled, and not by a known id"))
 	}
 	there, found, err := o.at(ctx, at)
 	if err != nil {
@@ -156,8 +167,9 @@ func (o *Outbox) Due(ctx context.Context, nowMS int64, limit int) ([]Item, error
 	return due, nil
 }
 
-// ToReturn reads up to limit items of each kind that belong into Redis: those that were sent, all that were taken in while it was down, and durable ones
-// that are due before untilMS. What somebody has claimed is not among them.
+// ToReturn reads up to limit items of each kind that belong into Redis: those that were sent, all
+// that were taken in while it was down, and durable ones that are due before untilMS. What somebody
+// has claimed is not among them.
 func (o *Outbox) ToReturn(ctx context.Context, untilMS int64, limit int) ([]Item, error) {
 	const always = 1 << 50
 	var out []Item
@@ -174,8 +186,8 @@ func (o *Outbox) ToReturn(ctx context.Context, untilMS int64, limit int) ([]Item
 	return out, nil
 }
 
-// read reads up to limit items of one kind whose time is before untilMS and that are free at freeMS, page by page: what is claimed, or cannot be read,
-// holds up nothing behind it.
+// read reads up to limit items of one kind whose time is before untilMS and that are free at
+// freeMS, page by page: what is claimed, or cannot be read, holds up nothing behind it.
 func (o *Outbox) read(ctx context.Context, prefix string, untilMS, freeMS int64, limit int) ([]Item, error) {
 	var items []Item
 	for b := range buckets {
@@ -205,12 +217,14 @@ func (o *Outbox) read(ctx context.Context, prefix string, untilMS, freeMS int64,
 	return items, nil
 }
 
-// Count tells how many jobs of a queue wait here for Redis. It reads at most countPages pages of each bucket: beyond some thousands it is a lower bound.
+// Count tells how many jobs of a queue wait here for Redis. It reads at most countPages pages of
+// each bucket: beyond some thousands it is a lower bound.
 func (o *Outbox) Count(ctx context.Context, queue string) (int64, error) {
 	var total int64
 	for b := range buckets {
 		in := &dynamodb.QueryInput{
-			TableName: aws.String(o.table), Select: types.SelectCount, Limit: aws.Int32(countPageSize), KeyConditionExpression: aws.String("pk = :pk"),
+			TableName: aws.String(o.table), Select: types.SelectCount, Limit: aws.Int32(countPageSize),
+			KeyConditionExpression:   aws.String("pk = :pk"),
 			FilterExpression:         aws.String("#q = :queue AND #s = :waiting"),
 			ExpressionAttributeNames: map[string]string{"#q": "queue", "#s": "state"},
 			ExpressionAttributeValues: map[string]types.AttributeValue{

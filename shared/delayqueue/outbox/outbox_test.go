@@ -38,7 +38,8 @@ func newBox(t testing.TB) *box {
 }
 
 func job(id string, runAtMS int64) delayqueue.Job {
-	return delayqueue.Job{ID: id, Payload: json.RawMessage(`{"id":"` + id + `"}`), RunAtMS: runAtMS, MaxAttempts: 1, Backoff: delayqueue.DefaultBackoff()}
+	return delayqueue.Job{ID: id, Payload: json.RawMessage(`{"id":"` + id + `"}`), RunAtMS: runAtMS, MaxAttempts: 1,
+		Backoff: delayqueue.DefaultBackoff()}
 }
 
 // put takes in jobs that must be new.
@@ -100,7 +101,8 @@ func ids(items []Item) []string {
 func TestAJobThatWasTakenInIsDueAtItsTimeWithAllThatItHad(t *testing.T) {
 	b := newBox(t)
 	want := job("a", base+5000)
-	want.Group, want.Headers, want.Trace, want.MaxAttempts, want.AckTimeout = "g", map[string]string{"k": "v"}, "00-trace", 3, time.Minute
+	want.Group, want.Headers, want.Trace, want.MaxAttempts, want.AckTimeout = "g", map[string]string{"k": "v"},
+		"00-trace", 3, time.Minute
 	want.ExpiresAtMS = base + 9000
 	b.put(t, false, want)
 
@@ -160,7 +162,8 @@ func TestAJobThatIsTakenInTwiceIsThereOnce(t *testing.T) {
 	results, errs := b.Put(t.Context(), queue, []delayqueue.Job{job("a", base+9000), job("b", base+9000)}, false)
 	require.NoError(t, errs[0])
 	require.NoError(t, errs[1])
-	require.Equal(t, delayqueue.Enqueued{ID: "a", State: delayqueue.Scheduled, RunAtMS: base + 1000, Duplicate: true}, results[0], "it stands as it was")
+	require.Equal(t, delayqueue.Enqueued{ID: "a", State: delayqueue.Scheduled, RunAtMS: base + 1000, Duplicate: true},
+		results[0], "it stands as it was")
 	require.False(t, results[1].Duplicate, "each job for itself")
 	require.ElementsMatch(t, []string{"a", "b"}, ids(b.due(t, base+9000)))
 }

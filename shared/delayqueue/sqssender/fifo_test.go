@@ -59,7 +59,8 @@ func TestJobsThatAreAloneInTheirGroupsShareFullBatches(t *testing.T) {
 	}
 	require.ElementsMatch(t, []int{10, 10, 2}, sizes)
 	for i, r := range results {
-		require.Equal(t, jobs[i].ID == "j03", r.Outcome == Retry, "%s: another group's failure is none of its own", jobs[i].ID)
+		require.Equal(t, jobs[i].ID == "j03", r.Outcome == Retry, "%s: another group's failure is none of its own",
+			jobs[i].ID)
 	}
 }
 

@@ -20,8 +20,8 @@ const (
 	fifoURL  = "https://sqs.test/1/orders.fifo"
 )
 
-// fakeSQS is a fake in the place of SQS: it keeps what it is sent and answers what the test says. No local SQS fails entry by entry, throttles or
-// knows SQS' limits.
+// fakeSQS is a fake in the place of SQS: it keeps what it is sent and answers what the test says.
+// No local SQS fails entry by entry, throttles or knows SQS' limits.
 type fakeSQS struct {
 	// answer says what becomes of a batch; nil accepts all of it.
 	answer func(*sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error)
@@ -31,7 +31,8 @@ type fakeSQS struct {
 }
 
 // SendMessageBatch implements API.
-func (f *fakeSQS) SendMessageBatch(_ context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+func (f *fakeSQS) SendMessageBatch(_ context.Context, in *sqs.SendMessageBatchInput,
+	_ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	f.mu.Lock()
 	f.batches = append(f.batches, in)
 	f.mu.Unlock()
@@ -102,7 +103,8 @@ func send(t testing.TB, f *fakeSQS, url string, jobs ...delayqueue.Claimed) []Re
 }
 
 func job(id string) delayqueue.Claimed {
-	return delayqueue.Claimed{ID: id, Attempt: 1, RunAtMS: 1_750_000_000_000, Payload: json.RawMessage(`{"id":"` + id + `"}`)}
+	return delayqueue.Claimed{ID: id, Attempt: 1, RunAtMS: 1_750_000_000_000,
+		Payload: json.RawMessage(`{"id":"` + id + `"}`)}
 }
 
 func of(group string, j delayqueue.Claimed) delayqueue.Claimed {

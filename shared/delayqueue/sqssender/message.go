@@ -13,7 +13,8 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue/sqstext"
 )
 
-// message makes the SQS message of a job and its size in bytes as SQS counts it; why says that it can never be sent.
+// message makes the SQS message of a job and its size in bytes as SQS counts it; why says that it
+// can never be sent.
 func message(queue string, j *delayqueue.Claimed) (entry types.SendMessageBatchRequestEntry, size int, why string) {
 	body := string(j.Payload)
 	if !sqstext.Text(body) {
@@ -42,8 +43,8 @@ func message(queue string, j *delayqueue.Claimed) (entry types.SendMessageBatchR
 	return types.SendMessageBatchRequestEntry{MessageBody: aws.String(body), MessageAttributes: attributes}, size, ""
 }
 
-// overflowAttribute holds the headers that find no room as attributes of their own, as a JSON object: SQS takes ten, four are Sluice's, and a job may
-// have eight headers.
+// overflowAttribute holds the headers that find no room as attributes of their own, as a JSON
+// object: SQS takes ten, four are Sluice's, and a job may have eight headers.
 const overflowAttribute = "sluice-headers"
 
 func addHeaders(attributes map[string]types.MessageAttributeValue, headers map[string]string) (why string) {

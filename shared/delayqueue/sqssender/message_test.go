@@ -28,7 +28,8 @@ func headers(n int) map[string]string {
 func TestAMessageSaysWhichJobItIs(t *testing.T) {
 	f := &fakeSQS{}
 	j := job("a")
-	j.Attempt, j.Payload, j.Headers, j.Trace = 3, json.RawMessage(`{ "exact" : "text" }`), map[string]string{"tenant": "t1"}, trace
+	j.Attempt, j.Payload, j.Headers, j.Trace = 3, json.RawMessage(`{ "exact" : "text" }`),
+		map[string]string{"tenant": "t1"}, trace
 	send(t, f, plainURL, j)
 	e := f.entries()[0]
 	require.Equal(t, `{ "exact" : "text" }`, aws.ToString(e.MessageBody))
@@ -38,7 +39,8 @@ func TestAMessageSaysWhichJobItIs(t *testing.T) {
 		got[name] = aws.ToString(v.StringValue)
 	}
 	require.Equal(t, map[string]string{
-		"sluice-job-id": "a", "sluice-queue": queue, "sluice-attempt": "3", "sluice-run-at": "1750000000000", "tenant": "t1", "traceparent": trace,
+		"sluice-job-id": "a", "sluice-queue": queue, "sluice-attempt": "3", "sluice-run-at": "1750000000000",
+		"tenant": "t1", "traceparent": trace,
 	}, got)
 }
 
@@ -87,17 +89,18 @@ func TestWhatSQSNeverTakesIsPoisonAndHoldsUpNobody(t *testing.T) {
 		payload string
 		reason  string
 	}{
-		"a name with a space":            {map[string]string{"a b": "v"}, `1`, "name"},
-		"an empty name":                  {map[string]string{"": "v"}, `1`, "name"},
-		"a name that is too long":        {map[string]string{strings.Repeat("n", 257): "v"}, `1`, "name"},
-		"a name of AWS":                  {map[string]string{"AWS.trace": "v"}, `1`, "name"},
-		"a name of Sluice":               {map[string]string{"sluice-job-id": "other"}, `1`, "name"},
-		"an empty value":                 {map[string]string{"a": ""}, `1`, "value"},
-		"a value with a control":         {map[string]string{"a": "\x01"}, `1`, "value"},
-		"a bad value that would go over": {map[string]string{"a": "1", "b": "1", "c": "1", "d": "1", "e": "1", "f": "1", "g": "\uFFFE"}, `1`, "value"},
-		"a payload with no character":    {nil, "\"\uFFFF\"", "payload"},
-		"a payload that is not UTF-8":    {nil, "\"\xff\"", "payload"},
-		"no payload":                     {nil, "", "payload"},
+		"a name with a space":     {map[string]string{"a b": "v"}, `1`, "name"},
+		"an empty name":           {map[string]string{"": "v"}, `1`, "name"},
+		"a name that is too long": {map[string]string{strings.Repeat("n", 257): "v"}, `1`, "name"},
+		"a name of AWS":           {map[string]string{"AWS.trace": "v"}, `1`, "name"},
+		"a name of Sluice":        {map[string]string{"sluice-job-id": "other"}, `1`, "name"},
+		"an empty value":          {map[string]string{"a": ""}, `1`, "value"},
+		"a value with a control":  {map[string]string{"a": "\x01"}, `1`, "value"},
+		"a bad value that would go over": {map[string]string{"a": "1", "b": "1", "c": "1", "d": "1", "e": "1", "f": "1",
+			"g": "\uFFFE"}, `1`, "value"},
+		"a payload with no character": {nil, "\"\uFFFF\"", "payload"},
+		"a payload that is not UTF-8": {nil, "\"\xff\"", "payload"},
+		"no payload":                  {nil, "", "payload"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fakeSQS{}
@@ -118,11 +121,14 @@ func TestAConsumerReceivesWhatWasSent(t *testing.T) {
 	url := local.CreateQueue(t, redistest.Name("sent"), nil)
 	j := job("a")
 	j.Headers, j.Trace = headers(delayqueue.MaxHeaders), trace
-	require.Equal(t, []Result{{Outcome: Accepted}}, New(local.SQS, 1).Send(t.Context(), queue, url, []delayqueue.Claimed{j}))
-	out, err := local.SQS.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, MessageAttributeNames: []string{"All"}, WaitTimeSeconds: 5})
+	require.Equal(t, []Result{{Outcome: Accepted}},
+		New(local.SQS, 1).Send(t.Context(), queue, url, []delayqueue.Claimed{j}))
+	out, err := local.SQS.ReceiveMessage(t.Context(),
+		&sqs.ReceiveMessageInput{QueueUrl: &url, MessageAttributeNames: []string{"All"}, WaitTimeSeconds: 5})
 	require.NoError(t, err)
 	require.Len(t, out.Messages, 1)
 	require.JSONEq(t, string(j.Payload), aws.ToString(out.Messages[0].Body))
 	require.Equal(t, "a", aws.ToString(out.Messages[0].MessageAttributes["sluice-job-id"].StringValue))
-	require.JSONEq(t, `{"h5":"v5","h6":"v6","h7":"v7"}`, aws.ToString(out.Messages[0].MessageAttributes["sluice-headers"].StringValue))
+	require.JSONEq(t, `{"h5":"v5","h6":"v6","h7":"v7"}`,
+		aws.ToString(out.Messages[0].MessageAttributes["sluice-headers"].StringValue))
 }

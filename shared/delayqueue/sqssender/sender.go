@@ -16,7 +16,8 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue"
 )
 
-// Limits of SQS. See https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html.
+// Limits of SQS. See
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html.
 const (
 	maxEntries    = 10
 	maxBatchBytes = 1 << 20 // of a message, and of all messages of a batch
@@ -45,7 +46,8 @@ type Result struct {
 
 // API is the part of the SQS client that a Sender uses.
 type API interface {
-	SendMessageBatch(context.Context, *sqs.SendMessageBatchInput, ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
+	SendMessageBatch(context.Context, *sqs.SendMessageBatchInput,
+		...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
 }
 
 // Sender sends to SQS.
@@ -60,10 +62,12 @@ func New(client API, concurrency int) *Sender {
 	return &Sender{client: client, slots: make(chan struct{}, concurrency)}
 }
 
-// Send sends jobs to a queue and returns a result for each, in order. It never returns before it knows what can be known of each.
+// Send sends jobs to a queue and returns a result for each, in order. It never returns before it
+// knows what can be known of each.
 //
-// To a FIFO queue jobs of one group are sent one batch after the other, and after a batch of which one is to be retried the rest of its group is
-// not sent: their result is Retry. What SQS accepts of that very batch has overtaken the one that it did not.
+// To a FIFO queue jobs of one group are sent one batch after the other, and after a batch of which
+// one is to be retried the rest of its group is not sent: their result is Retry. What SQS accepts
+// of that very batch has overtaken the one that it did not.
 func (s *Sender) Send(ctx context.Context, queue, url string, jobs []delayqueue.Claimed) []Result {
 	results := make([]Result, len(jobs))
 	fifo := strings.HasSuffix(url, ".fifo")
@@ -94,7 +98,8 @@ func all(jobs []delayqueue.Claimed) []int {
 	return out
 }
 
-// lanes are the jobs of each group, in order; free are those that are alone in theirs, and so wait for nobody.
+// lanes are the jobs of each group, in order; free are those that are alone in theirs, and so wait
+// for nobody.
 func lanes(jobs []delayqueue.Claimed) (free []int, inOrder [][]int) {
 	at := make(map[string]int)
 	var groups [][]int
@@ -124,7 +129,8 @@ func groupOf(j *delayqueue.Claimed) string {
 	return j.ID
 }
 
-func (s *Sender) sendInOrder(ctx context.Context, queue, url string, jobs []delayqueue.Claimed, lane []int, results []Result) {
+func (s *Sender) sendInOrder(ctx context.Context, queue, url string, jobs []delayqueue.Claimed, lane []int,
+	results []Result) {
 	blocked := false
 	for _, b := range batches(queue, true, jobs, lane, results) {
 		if blocked {
@@ -142,8 +148,8 @@ func (s *Sender) sendInOrder(ctx context.Context, queue, url string, jobs []dela
 	}
 }
 
-// deduplicationID is id and attempt; a job that was redriven begins its attempts anew, and SQS must not take them for those from before. No id has a
-// slash, so no two jobs have the same.
+// deduplicationID is id and attempt; a job that was redriven begins its attempts anew, and SQS must
+// not take them for those from before. No id has a slash, so no two jobs have the same.
 func deduplicationID(j *delayqueue.Claimed) string {
 	id := j.ID + ":" + strconv.Itoa(j.Attempt)
 	if j.Redrives > 0 {
@@ -159,7 +165,8 @@ type batch struct {
 	bytes   int
 }
 
-// batches packs jobs in order. A job that can never be sent gets its result here and is in no batch.
+// batches packs jobs in order. A job that can never be sent gets its result here and is in no
+// batch.
 func batches(queue string, fifo bool, jobs []delayqueue.Claimed, members []int, results []Result) []*batch {
 	var out []*batch
 	var open *batch
@@ -170,7 +177,8 @@ func batches(queue string, fifo bool, jobs []delayqueue.Claimed, members []int, 
 			continue
 		}
 		if fifo {
-			entry.MessageGroupId, entry.MessageDeduplicationId = aws.String(groupOf(&jobs[i])), aws.String(deduplicationID(&jobs[i]))
+			entry.MessageGroupId, entry.MessageDeduplicationId = aws.String(groupOf(&jobs[i])),
+				aws.String(deduplicationID(&jobs[i]))
 		}
 		if open == nil || len(open.entries) == maxEntries || open.bytes+size > maxBatchBytes {
 			open = &batch{}
@@ -183,7 +191,8 @@ func batches(queue string, fifo bool, jobs []delayqueue.Claimed, members []int, 
 }
 
 func (s *Sender) sendBatch(ctx context.Context, url string, b *batch, results []Result) {
-	out, err := s.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(url), Entries: b.entries})
+	out, err := s.client.SendMessageBatch(ctx,
+		&sqs.SendMessageBatchInput{QueueUrl: aws.String(url), Entries: b.entries})
 	if err != nil {
 		r := ofError(err)
 		for _, i := range b.jobs {
@@ -191,7 +200,8 @@ func (s *Sender) sendBatch(ctx context.Context, url string, b *batch, results []
 		}
 		return
 	}
-	// What is in neither list is unknown, and so sent again: successful and failed must add up to what was sent.
+	// What is in neither list is unknown, and so sent again: successful and failed must add up to
+	// what was sent.
 	for _, i := range b.jobs {
 		results[i] = Result{Outcome: Retry, Reason: "SQS did not say what became of it"}
 	}
@@ -215,7 +225,8 @@ func (b *batch) job(id *string) (int, bool) {
 	return b.jobs[k], true
 }
 
-// ofEntry reads the failure of one entry. SenderFault says that the message is wrong; throttling is none of the message's faults, whatever it says.
+// ofEntry reads the failure of one entry. SenderFault says that the message is wrong; throttling is
+// none of the message's faults, whatever it says.
 func ofEntry(f types.BatchResultErrorEntry) Result {
 	code := aws.ToString(f.Code)
 	r := Result{Outcome: Retry, Reason: "SQS refused it: " + code, Throttled: throttling(code)}
@@ -228,7 +239,8 @@ func ofEntry(f types.BatchResultErrorEntry) Result {
 	return r
 }
 
-// ofError reads the failure of a whole batch. A request that is refused as such says nothing about one message, so none is poison.
+// ofError reads the failure of a whole batch. A request that is refused as such says nothing about
+// one message, so none is poison.
 func ofError(err error) Result {
 	r := Result{Outcome: Retry, Reason: "SQS did not answer"}
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
@@ -239,7 +251,8 @@ func ofError(err error) Result {
 
 func throttling(code string) bool {
 	switch strings.TrimPrefix(code, "AWS.SimpleQueueService.") {
-	case "RequestThrottled", "ThrottlingException", "Throttling", "OverLimit", "KmsThrottled", "TooManyRequestsException":
+	case "RequestThrottled", "ThrottlingException", "Throttling", "OverLimit", "KmsThrottled",
+		"TooManyRequestsException":
 		return true
 	default:
 		return false

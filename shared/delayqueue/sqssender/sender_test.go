@@ -121,11 +121,13 @@ func TestEachEntryOfAPartialFailureHasAResultOfItsOwn(t *testing.T) {
 func TestWhatIsInNeitherListIsSentAgain(t *testing.T) {
 	f := &fakeSQS{answer: func(in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
 		return &sqs.SendMessageBatchOutput{Successful: []types.SendMessageBatchResultEntry{
-			{Id: in.Entries[1].Id}, {Id: aws.String("99")}, {Id: aws.String("-1")}, {Id: aws.String("x")}, {Id: nil}, // and ids that nobody sent
+			// and ids that nobody sent
+			{Id: in.Entries[1].Id}, {Id: aws.String("99")}, {Id: aws.String("-1")}, {Id: aws.String("x")}, {Id: nil},
 		}}, nil
 	}}
 	results := send(t, f, plainURL, numbered(3)...)
-	require.Equal(t, []Outcome{Retry, Accepted, Retry}, []Outcome{results[0].Outcome, results[1].Outcome, results[2].Outcome})
+	require.Equal(t, []Outcome{Retry, Accepted, Retry},
+		[]Outcome{results[0].Outcome, results[1].Outcome, results[2].Outcome})
 	require.NotEmpty(t, results[0].Reason)
 }
 
@@ -134,13 +136,15 @@ func TestAnErrorOfAWholeBatchPoisonsNothing(t *testing.T) {
 		err       error
 		throttled bool
 	}{
-		"no answer":           {errors.New("connection reset"), false},
-		"access denied":       {&smithy.GenericAPIError{Code: "AccessDenied", Fault: smithy.FaultClient}, false},
-		"a bad parameter":     {&smithy.GenericAPIError{Code: "InvalidParameterValue", Fault: smithy.FaultClient}, false},
+		"no answer":     {errors.New("connection reset"), false},
+		"access denied": {&smithy.GenericAPIError{Code: "AccessDenied", Fault: smithy.FaultClient}, false},
+		"a bad parameter": {&smithy.GenericAPIError{Code: "InvalidParameterValue", Fault: smithy.FaultClient},
+			false},
 		"a queue that is not": {&types.QueueDoesNotExist{}, false},
 		"too long":            {&types.BatchRequestTooLong{}, false},
-		"throttling":          {fmt.Errorf("operation error: %w", &smithy.GenericAPIError{Code: "ThrottlingException"}), true},
-		"throttling by type":  {&types.RequestThrottled{}, true},
+		"throttling": {fmt.Errorf("operation error: %w", &smithy.GenericAPIError{Code: "ThrottlingException"}),
+			true},
+		"throttling by type": {&types.RequestThrottled{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fakeSQS{answer: func(in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
@@ -193,7 +197,8 @@ func TestNoMoreBatchesThanAllowedAreUnderWayAtOnce(t *testing.T) {
 // Whatever SQS answers, every job has one result, and only what SQS said it accepted is Accepted.
 func TestEveryJobIsAccountedFor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		fates := rapid.SliceOfN(rapid.SampledFrom([]string{"ok", "fail", "poison", "throttle", "silence", "broken"}), 0, 40).Draw(t, "fates")
+		fates := rapid.SliceOfN(rapid.SampledFrom([]string{"ok", "fail", "poison", "throttle", "silence", "broken"}), 0,
+			40).Draw(t, "fates")
 		url := rapid.SampledFrom([]string{plainURL, fifoURL}).Draw(t, "url")
 		jobs := numbered(len(fates))
 		for i := range jobs {
@@ -213,9 +218,11 @@ func TestEveryJobIsAccountedFor(t *testing.T) {
 					accepted[id]++
 					out.Successful = append(out.Successful, types.SendMessageBatchResultEntry{Id: in.Entries[i].Id})
 				case "fail", "poison":
-					out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: in.Entries[i].Id, Code: aws.String("X"), SenderFault: fates[n] == "poison"})
+					out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: in.Entries[i].Id,
+						Code: aws.String("X"), SenderFault: fates[n] == "poison"})
 				case "throttle":
-					out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: in.Entries[i].Id, Code: aws.String("OverLimit"), SenderFault: true})
+					out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: in.Entries[i].Id,
+						Code: aws.String("OverLimit"), SenderFault: true})
 				}
 			}
 			return out, nil

@@ -10,7 +10,9 @@ import (
 func TestSQSTakesTextWithoutControlCharacters(t *testing.T) {
 	for text, taken := range map[string]bool{
 		"a": true, " ": true, "a\tb\nc\r": true, "é 日本 🙂": true, "\u007f": true, "\uFFFD": true, "\u2028": true,
-		"": false, "\x00": false, "a\x1f": false, "\uFFFE": false, "\uFFFF": false, "\xff": false, "\xed\xa0\x80": false, // a lone surrogate
+		// a lone surrogate
+		"": false, "\x00": false, "a\x1f": false, "\uFFFE": false, "\uFFFF": false, "\xff": false,
+		"\xed\xa0\x80": false,
 	} {
 		require.Equal(t, taken, Text(text), "%q", text)
 	}
@@ -19,7 +21,8 @@ func TestSQSTakesTextWithoutControlCharacters(t *testing.T) {
 func TestSQSTakesNamesOfAttributes(t *testing.T) {
 	for name, taken := range map[string]bool{
 		"a": true, "A-b_c.9": true, "traceparent": true, strings.Repeat("a", MaxName): true,
-		"": false, "a b": false, ".a": false, "a.": false, "a..b": false, "é": false, "a:b": false, strings.Repeat("a", MaxName+1): false,
+		"": false, "a b": false, ".a": false, "a.": false, "a..b": false, "é": false, "a:b": false,
+		strings.Repeat("a", MaxName+1): false,
 	} {
 		require.Equal(t, taken, Name(name), "%q", name)
 	}
@@ -27,7 +30,8 @@ func TestSQSTakesNamesOfAttributes(t *testing.T) {
 
 func TestNamesOfAWSAndSluiceAreReserved(t *testing.T) {
 	for name, reserved := range map[string]bool{
-		"sluice-job-id": true, "Sluice-x": true, "AWS.x": true, "amazon.x": true, "awsx": false, "sluice": false, "x-sluice-": false,
+		"sluice-job-id": true, "Sluice-x": true, "AWS.x": true, "amazon.x": true, "awsx": false, "sluice": false,
+		"x-sluice-": false,
 	} {
 		require.Equal(t, reserved, Reserved(name), "%q", name)
 	}

@@ -1,10 +1,13 @@
-// Package dynamolock keeps locks in DynamoDB, one item each: a consistent read, and a write on the condition that nobody wrote in between. What
-// DynamoDB has acknowledged is in three availability zones: no failover loses a lease.
+// Package dynamolock keeps locks in DynamoDB, one item each: a consistent read, and a write on the
+// condition that nobody wrote in between. What DynamoDB has acknowledged is in three availability
+// zones: no failover loses a lease.
 //
-// A lease's end is stored as an instant of the clock of the function that granted it, and compared with the clock of the function that asks. So a
-// lease counts as over only a margin after its end, which must be more than two functions' clocks differ by; the holder never counts on that
-// margin. AWS keeps its hosts' clocks within milliseconds of each other (Amazon Time Sync). Where a clock is wrong by more than the margin, two may
-// hold the lock for as long; the fence, which rises whatever the clocks say, still tells them apart.
+// A lease's end is stored as an instant of the clock of the function that granted it, and compared
+// with the clock of the function that asks. So a lease counts as over only a margin after its end,
+// which must be more than two functions' clocks differ by; the holder never counts on that margin.
+// AWS keeps its hosts' clocks within milliseconds of each other (Amazon Time Sync). Where a clock
+// is wrong by more than the margin, two may hold the lock for as long; the fence, which rises
+// whatever the clocks say, still tells them apart.
 package dynamolock
 
 import (
@@ -36,8 +39,8 @@ const (
 	rounds = 10
 	// poll is how long a waiter pauses, at most.
 	poll = 250 * time.Millisecond
-	// keep is how long an item outlives its leases before DynamoDB's TTL may delete it. Its fence is not needed after that: the next one is the
-	// clock, which has long passed it.
+	// keep is how long an item outlives its leases before DynamoDB's TTL may delete it. Its fence
+	// is not needed after that: the next one is the clock, which has long passed it.
 	keep = 24 * time.Hour
 )
 
@@ -53,16 +56,19 @@ func New(client *dynamodb.Client, table string) *Store {
 	return &Store{client: client, table: table, now: time.Now}
 }
 
-// TableInput describes the table: partition key "name"; "ttl" is the attribute for DynamoDB's TTL, in seconds.
+// TableInput describes the table: partition key "name"; "ttl" is the attribute for DynamoDB's TTL,
+// in seconds.
 func TableInput(table string) *dynamodb.CreateTableInput {
 	return &dynamodb.CreateTableInput{
 		TableName: aws.String(table), BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("name"), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("name"), KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("name"),
+			AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("name"), KeyType: types.KeyTypeHash}},
 	}
 }
 
-// Acquire takes a lock, waiting for it up to q.Wait. q must have been normalized. Errors: lock_held, store_unavailable, ctx's own.
+// Acquire takes a lock, waiting for it up to q.Wait. q must have been normalized. Errors:
+// lock_held, store_unavailable, ctx's own.
 func (s *Store) Acquire(ctx context.Context, q lock.Request) (lock.Lease, error) {
 	started := time.Now()
 	for {
@@ -88,7 +94,8 @@ func (s *Store) once(ctx context.Context, q lock.Request) (lock.Lease, error) {
 	call := rand.Text()
 	err := s.change(ctx, q.Name, func(r *record, now int64) (bool, error) {
 		var in *obstacle
-		wanted := holder{Token: q.Token, Call: call, Owner: q.Owner, Metadata: q.Metadata, Mode: q.Mode, Ends: now + q.TTL.Microseconds()}
+		wanted := holder{Token: q.Token, Call: call, Owner: q.Owner, Metadata: q.Metadata, Mode: q.Mode, Ends: now +
+			q.TTL.Microseconds()}
 		if got, again, in = r.acquire(wanted, now, Margin.Microseconds()); in != nil {
 			detail := "somebody else holds it"
 			if in.sameToken {
@@ -106,12 +113,14 @@ func (s *Store) once(ctx context.Context, q lock.Request) (lock.Lease, error) {
 		return lock.Lease{}, err
 	}
 	return lock.Lease{
-		Name: q.Name, Token: q.Token, Mode: q.Mode, TTL: q.TTL, Fence: got.Fence, AcquiredAt: got.Acquired / 1000, ExpiresAt: got.Ends / 1000,
+		Name: q.Name, Token: q.Token, Mode: q.Mode, TTL: q.TTL, Fence: got.Fence, AcquiredAt: got.Acquired / 1000,
+		ExpiresAt:  got.Ends / 1000,
 		Reacquired: again, InUse: 1,
 	}, nil
 }
 
-// giveUp cleans up on a context of its own. When DynamoDB is away, what was written ends with its TTL.
+// giveUp cleans up on a context of its own. When DynamoDB is away, what was written ends with its
+// TTL.
 func (s *Store) giveUp(ctx context.Context, q lock.Request, call string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
 	defer cancel()
@@ -132,7 +141,8 @@ func (s *Store) Renew(ctx context.Context, _ lock.Kind, name, token string, ttl 
 	return lock.Lease{Name: name, Token: token, TTL: ttl, Fence: got.Fence, ExpiresAt: got.Ends / 1000}, nil
 }
 
-// Release gives a lock back and returns how long it was held. Errors: lock_not_held, store_unavailable.
+// Release gives a lock back and returns how long it was held. Errors: lock_not_held,
+// store_unavailable.
 func (s *Store) Release(ctx context.Context, _ lock.Kind, name, token string) (time.Duration, error) {
 	var held int64
 	err := s.change(ctx, name, func(r *record, now int64) (changed bool, err error) {
@@ -160,7 +170,8 @@ func (s *Store) Inspect(ctx context.Context, _ lock.Kind, name string) (lock.Sta
 		r.live(now, 0)
 		for _, h := range r.Holders {
 			out.Held, out.Mode = true, h.Mode
-			out.Holders = append(out.Holders, lock.Holder{Owner: h.Owner, Fence: h.Fence, AcquiredAt: h.Acquired / 1000, ExpiresAt: h.Ends / 1000, Metadata: h.Metadata})
+			out.Holders = append(out.Holders, lock.Holder{Owner: h.Owner, Fence: h.Fence, AcquiredAt: h.Acquired / 1000,
+				ExpiresAt: h.Ends / 1000, Metadata: h.Metadata})
 		}
 		return false, nil
 	})
@@ -172,20 +183,25 @@ func notHeld(why reason) error {
 	case "":
 		return nil
 	case taken:
-		return fault.New(fault.LockNotHeld, "somebody else holds it now: stop the work that it protects").With("reason", lock.HeldByOther)
+		return fault.New(fault.LockNotHeld, "somebody else holds it now: stop the work that it protects").With("reason",
+			lock.HeldByOther)
 	case forced:
-		return fault.New(fault.LockNotHeld, "it was released by force: stop the work that it protects").With("reason", lock.Expired).With("forced", true)
+		return fault.New(fault.LockNotHeld, "it was released by force: stop the work that it protects").With("reason",
+			lock.Expired).With("forced", true)
 	default:
-		return fault.New(fault.LockNotHeld, "the lease has expired: stop the work that it protects").With("reason", lock.Expired)
+		return fault.New(fault.LockNotHeld, "the lease has expired: stop the work that it protects").With("reason",
+			lock.Expired)
 	}
 }
 
 // errRaced says that somebody wrote in between.
 var errRaced = errors.New("the item has changed")
 
-// change reads an item, lets a function decide on it, and writes what it made of it, all anew when somebody else wrote in between. A write whose
-// answer was lost is found by the next round: every decision is the same when it is made again by the same token.
-func (s *Store) change(ctx context.Context, name string, decide func(r *record, now int64) (write bool, err error)) error {
+// change reads an item, lets a function decide on it, and writes what it made of it, all anew when
+// somebody else wrote in between. A write whose answer was lost is found by the next round: every
+// decision is the same when it is made again by the same token.
+func (s *Store) change(ctx context.Context, name string,
+	decide func(r *record, now int64) (write bool, err error)) error {
 	limited, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	for range rounds {
@@ -216,7 +232,8 @@ func (s *Store) failed(ctx context.Context, err error) error {
 }
 
 func (s *Store) read(ctx context.Context, name string) (r record, version string, err error) {
-	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(s.table), Key: key(name), ConsistentRead: aws.Bool(true)})
+	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(s.table), Key: key(name),
+		ConsistentRead: aws.Bool(true)})
 	if err != nil || len(out.Item) == 0 {
 		return record{}, "", err
 	}
@@ -231,7 +248,8 @@ func (s *Store) read(ctx context.Context, name string) (r record, version string
 	return r, number.Value, nil
 }
 
-// write puts the next version in the place of the one that was read, or of none. The end of the last lease stands beside it, for people.
+// write puts the next version in the place of the one that was read, or of none. The end of the
+// last lease stands beside it, for people.
 func (s *Store) write(ctx context.Context, name string, r record, before string) error {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -242,8 +260,10 @@ func (s *Store) write(ctx context.Context, name string, r record, before string)
 	in := &dynamodb.PutItemInput{
 		TableName: aws.String(s.table),
 		Item: map[string]types.AttributeValue{
-			"name": &types.AttributeValueMemberS{Value: name}, "lock": &types.AttributeValueMemberS{Value: string(text)},
-			"version": number(version + 1), "held_until_ms": number(until.UnixMilli()), "ttl": number(until.Add(keep).Unix()),
+			"name":    &types.AttributeValueMemberS{Value: name},
+			"lock":    &types.AttributeValueMemberS{Value: string(text)},
+			"version": number(version + 1), "held_until_ms": number(until.UnixMilli()),
+			"ttl": number(until.Add(keep).Unix()),
 		},
 		ConditionExpression: aws.String("attribute_not_exists(version)"),
 	}

@@ -23,10 +23,12 @@ import (
 func TestLocksOnDynamoDBConform(t *testing.T) {
 	t.Parallel()
 	cloud := awstest.Start(t)
-	locktest.Run(t, dynamolock.New(cloud.DynamoDB, cloud.CreateTable(t, dynamolock.TableInput(redistest.Name("locks")))))
+	locktest.Run(t, dynamolock.New(cloud.DynamoDB,
+		cloud.CreateTable(t, dynamolock.TableInput(redistest.Name("locks")))))
 }
 
-// A lease counts for others until a margin after its end, because their clocks may be ahead of its holder's.
+// A lease counts for others until a margin after its end, because their clocks may be ahead of its
+// holder's.
 func TestAnotherHolderIsLetInOnlyAMarginAfterTheLeaseEnded(t *testing.T) {
 	t.Parallel()
 	cloud := awstest.Start(t)
@@ -43,7 +45,8 @@ func TestWhenDynamoDBDoesNotAnswerALockFailsWithin500Milliseconds(t *testing.T) 
 	hung, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a loopback listen does not wait
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = hung.Close() })
-	for name, endpoint := range map[string]string{"nobody listens": "http://127.0.0.1:1", "it hangs": "http://" + hung.Addr().String()} {
+	for name, endpoint := range map[string]string{"nobody listens": "http://127.0.0.1:1", "it hangs": "http://" +
+		hung.Addr().String()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cfg := awstest.Start(t).Config

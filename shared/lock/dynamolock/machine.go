@@ -7,8 +7,9 @@ import (
 	"github.com/sluicehq/sluice/shared/lock"
 )
 
-// record is a lock as an item keeps it. Instants are µs since the epoch, by the clock of the function that wrote them. Its methods are the lock's
-// rules, without a store and without a clock of their own.
+// record is a lock as an item keeps it. Instants are µs since the epoch, by the clock of the
+// function that wrote them. Its methods are the lock's rules, without a store and without a clock
+// of their own.
 type record struct {
 	Fence   int64    `json:"fence"` // the last one given out
 	Holders []holder `json:"holders,omitempty"`
@@ -26,7 +27,8 @@ type holder struct {
 	Ends     int64           `json:"ends"`
 }
 
-// ended remembers how a token's lease ended, so that a repeated release succeeds and a forced one is told.
+// ended remembers how a token's lease ended, so that a repeated release succeeds and a forced one
+// is told.
 type ended struct {
 	Token  string `json:"token"`
 	Forced bool   `json:"forced,omitempty"`
@@ -42,17 +44,20 @@ type obstacle struct {
 	sameToken bool
 }
 
-// live drops the leases that have surely ended: those whose end is a margin ago, for a function whose clock is ahead.
+// live drops the leases that have surely ended: those whose end is a margin ago, for a function
+// whose clock is ahead.
 func (r *record) live(now, margin int64) {
 	r.Holders = slices.DeleteFunc(r.Holders, func(h holder) bool { return h.Ends+margin <= now })
 }
 
-// acquire lets a token in, or says who is in the way. A token that holds it in the same mode keeps its fence and gets a new lease.
+// acquire lets a token in, or says who is in the way. A token that holds it in the same mode keeps
+// its fence and gets a new lease.
 func (r *record) acquire(h holder, now, margin int64) (holder, bool, *obstacle) {
 	r.live(now, margin)
 	for i, other := range r.Holders {
 		if other.Token == h.Token && other.Mode == h.Mode {
-			h.Fence, h.Acquired, h.Owner, h.Metadata, h.Call = other.Fence, other.Acquired, other.Owner, other.Metadata, ""
+			h.Fence, h.Acquired, h.Owner, h.Metadata, h.Call = other.Fence, other.Acquired, other.Owner, other.Metadata,
+				""
 			r.Holders[i] = h
 			return h, true, nil
 		}

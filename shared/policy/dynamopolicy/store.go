@@ -1,6 +1,8 @@
-// Package dynamopolicy keeps limiter policies in DynamoDB: one item each, with a version that every write checks.
+// Package dynamopolicy keeps limiter policies in DynamoDB: one item each, with a version that every
+// write checks.
 //
-// A deleted policy leaves its name and version behind, so that versions rise also when it is made anew: an entity tag from before never fits.
+// A deleted policy leaves its name and version behind, so that versions rise also when it is made
+// anew: an entity tag from before never fits.
 package dynamopolicy
 
 import (
@@ -40,8 +42,9 @@ func New(client *dynamodb.Client, table string) *Store {
 func TableInput(table string) *dynamodb.CreateTableInput {
 	return &dynamodb.CreateTableInput{
 		TableName: aws.String(table), BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("name"), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("name"), KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("name"),
+			AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("name"), KeyType: types.KeyTypeHash}},
 	}
 }
 
@@ -54,7 +57,8 @@ func (s *Store) Get(ctx context.Context, name string) (policy.Stored, error) {
 	return r.policy, err
 }
 
-// record is an item: a policy, or what one that was deleted left behind. Without an item the version is 0.
+// record is an item: a policy, or what one that was deleted left behind. Without an item the
+// version is 0.
 type record struct {
 	policy  policy.Stored
 	version int64
@@ -64,7 +68,8 @@ type record struct {
 func (s *Store) read(ctx context.Context, name string) (record, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(s.table), Key: key(name), ConsistentRead: aws.Bool(true)})
+	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(s.table), Key: key(name),
+		ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		return record{}, fault.Unavailable("policy", err)
 	}
@@ -85,8 +90,10 @@ type Condition struct {
 // attempts bounds how often a write without a condition starts anew because of others' writes.
 const attempts = 8
 
-// Put writes a normalized policy and reports whether it was new. Errors: precondition_failed, store_unavailable.
-func (s *Store) Put(ctx context.Context, p policy.Policy, when Condition) (stored policy.Stored, created bool, err error) {
+// Put writes a normalized policy and reports whether it was new. Errors: precondition_failed,
+// store_unavailable.
+func (s *Store) Put(ctx context.Context, p policy.Policy,
+	when Condition) (stored policy.Stored, created bool, err error) {
 	for range attempts {
 		before, err := s.check(ctx, p.Name, when)
 		if err != nil {
@@ -97,7 +104,8 @@ func (s *Store) Put(ctx context.Context, p policy.Policy, when Condition) (store
 		if err != nil {
 			return policy.Stored{}, false, fmt.Errorf("error encoding a policy: %w", err)
 		}
-		err = s.write(ctx, p.Name, before.version, map[string]types.AttributeValue{"policy": str(string(text)), "updated_at": str(stored.UpdatedAt)})
+		err = s.write(ctx, p.Name, before.version,
+			map[string]types.AttributeValue{"policy": str(string(text)), "updated_at": str(stored.UpdatedAt)})
 		if err == nil {
 			return stored, !before.present, nil
 		}
@@ -126,7 +134,8 @@ func (s *Store) Delete(ctx context.Context, name string, when Condition) error {
 	return busy(name)
 }
 
-// check reads what is there and demands the condition of it. The write that follows is conditional on the version that was read.
+// check reads what is there and demands the condition of it. The write that follows is conditional
+// on the version that was read.
 func (s *Store) check(ctx context.Context, name string, when Condition) (record, error) {
 	current, err := s.read(ctx, name)
 	switch {
@@ -137,7 +146,8 @@ func (s *Store) check(ctx context.Context, name string, when Condition) (record,
 	case current.present && when.Absent:
 		return record{}, fault.New(fault.PreconditionFailed, "there is a policy %q already (If-None-Match: *)", name)
 	case current.present && when.ETag != "" && when.ETag != "*" && when.ETag != current.policy.ETag():
-		return record{}, fault.New(fault.PreconditionFailed, "the policy %q has changed: read it again", name).With("etag", current.policy.ETag())
+		return record{}, fault.New(fault.PreconditionFailed, "the policy %q has changed: read it again",
+			name).With("etag", current.policy.ETag())
 	}
 	return current, nil
 }
@@ -149,9 +159,11 @@ func (s *Store) write(ctx context.Context, name string, before int64, item map[s
 	item["name"], item["version"] = str(name), num(before+1)
 	input := &dynamodb.PutItemInput{TableName: aws.String(s.table), Item: item}
 	if before == 0 {
-		input.ConditionExpression, input.ExpressionAttributeNames = aws.String("attribute_not_exists(#n)"), map[string]string{"#n": "name"}
+		input.ConditionExpression, input.ExpressionAttributeNames = aws.String("attribute_not_exists(#n)"),
+			map[string]string{"#n": "name"}
 	} else {
-		input.ConditionExpression, input.ExpressionAttributeNames = aws.String("#v = :before"), map[string]string{"#v": "version"}
+		input.ConditionExpression, input.ExpressionAttributeNames = aws.String("#v = :before"),
+			map[string]string{"#v": "version"}
 		input.ExpressionAttributeValues = map[string]types.AttributeValue{":before": num(before)}
 	}
 	_, err := s.client.PutItem(ctx, input)
@@ -170,8 +182,8 @@ func busy(name string) error {
 	return fault.New(fault.PreconditionFailed, "the policy %q was changed meanwhile: read it again", name)
 }
 
-// List reads a page of up to limit policies, in no order, from an opaque cursor ("" at first); next is "" on the last page.
-// Errors: invalid_request for a bad cursor, store_unavailable.
+// List reads a page of up to limit policies, in no order, from an opaque cursor ("" at first); next
+// is "" on the last page. Errors: invalid_request for a bad cursor, store_unavailable.
 func (s *Store) List(ctx context.Context, limit int32, cursor string) (page []policy.Stored, next string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -37,7 +37,8 @@ func open(t *testing.T) *dynamopolicy.Store {
 // limited is a valid policy with one rule.
 func limited(t *testing.T, name string, limit int64) policy.Policy {
 	t.Helper()
-	p, err := policy.Policy{Name: name, Rules: []policy.Rule{{Name: "r", Algorithm: policy.GCRA, Limit: limit, WindowMS: 1000}}}.Normalize()
+	p, err := policy.Policy{Name: name, Rules: []policy.Rule{{Name: "r", Algorithm: policy.GCRA, Limit: limit,
+		WindowMS: 1000}}}.Normalize()
 	require.NoError(t, err)
 	return p
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// guarded is a Redis as ElastiCache is: TLS only, and nobody without a user. Its administrator connects with the certificate's configuration.
+// guarded is a Redis as ElastiCache is: TLS only, and nobody without a user. Its administrator
+// connects with the certificate's configuration.
 type guarded struct {
 	url   string
 	trust *tls.Config
@@ -28,7 +29,8 @@ type guarded struct {
 func start(t *testing.T, addresses ...string) *guarded {
 	t.Helper()
 	files, trust := redistest.Certificate(t, addresses...)
-	server, err := redisserver.Start(t.Context(), redisserver.Options{TLS: files, Args: []string{"--requirepass", "root"}})
+	server, err := redisserver.Start(t.Context(),
+		redisserver.Options{TLS: files, Args: []string{"--requirepass", "root"}})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.Close() })
 	lax := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the administrator's connection is not what is tested
@@ -51,7 +53,8 @@ func (g *guarded) cut(t *testing.T, user string) {
 func (g *guarded) open(t *testing.T, cfg redisconn.Config) *redisconn.Conn {
 	t.Helper()
 	cfg.URLs, cfg.TLS = []string{g.url}, g.trust
-	cfg.CallTimeout, cfg.DialTimeout = 2*time.Second, 2*time.Second // what is tested is who is let in, on a machine that may be busy
+	// what is tested is who is let in, on a machine that may be busy
+	cfg.CallTimeout, cfg.DialTimeout = 2*time.Second, 2*time.Second
 	c, err := redisconn.Open(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
@@ -78,7 +81,8 @@ func TestATokenOpensATLSConnectionAndTheNextConnectionHasTheNextToken(t *testing
 	t.Parallel()
 	g := start(t, "127.0.0.1")
 	var given atomic.Int32
-	// What ElastiCache does with a token it verifies; here the server is told of each one, and knows no other.
+	// What ElastiCache does with a token it verifies; here the server is told of each one, and
+	// knows no other.
 	verified := func(ctx context.Context) (string, string, error) {
 		user, token, err := signer().Provide(ctx)
 		if err != nil {
@@ -100,7 +104,10 @@ func TestATokenOpensATLSConnectionAndTheNextConnectionHasTheNextToken(t *testing
 	require.Equal(t, "sluice-functions", user)
 
 	g.cut(t, "sluice-functions")
-	require.Eventually(t, func() bool { _, _, err := whoami(t.Context(), c); return err == nil }, 10*time.Second, 10*time.Millisecond,
+	require.Eventually(t, func() bool {
+		_, _, err := whoami(t.Context(), c)
+		return err == nil
+	}, 10*time.Second, 10*time.Millisecond,
 		"the connection that takes the place of a cut one must bring a token of its own")
 	require.GreaterOrEqual(t, given.Load(), int32(2))
 }
@@ -111,7 +118,9 @@ func cluster(t *testing.T) (urls []string, trust *tls.Config) {
 	files, trust := redistest.Certificate(t, "127.0.0.1")
 	var first *redis.Client
 	for i := range 3 {
-		server, err := redisserver.Start(t.Context(), redisserver.Options{TLS: files, Cluster: true, Args: []string{"--tls-cluster", "yes", "--requirepass", "root"}})
+		server, err := redisserver.Start(t.Context(),
+			redisserver.Options{TLS: files, Cluster: true,
+				Args: []string{"--tls-cluster", "yes", "--requirepass", "root"}})
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = server.Close() })
 		urls = append(urls, server.URL())
@@ -177,17 +186,20 @@ func TestAConnectionIsReplacedBeforeElastiCacheEndsIt(t *testing.T) {
 func TestWhoeverIsNotLetInFindsTheStoreUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, credentials := range map[string]func(context.Context) (string, string, error){
-		"with a wrong password":  func(context.Context) (string, string, error) { return "app", "wrong", nil },
-		"with an unknown user":   func(context.Context) (string, string, error) { return "stranger", "secret", nil },
-		"without any":            nil,
-		"with none to be had":    func(context.Context) (string, string, error) { return "", "", context.DeadlineExceeded },
+		"with a wrong password": func(context.Context) (string, string, error) { return "app", "wrong", nil },
+		"with an unknown user":  func(context.Context) (string, string, error) { return "stranger", "secret", nil },
+		"without any":           nil,
+		"with none to be had": func(context.Context) (string, string, error) {
+			return "", "", context.DeadlineExceeded
+		},
 		"with another one's key": func(context.Context) (string, string, error) { return "locked", "secret", nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := start(t, "127.0.0.1")
 			require.NoError(t, g.let(t.Context(), "app", "secret"))
-			require.NoError(t, g.admin.Do(t.Context(), "ACL", "SETUSER", "locked", "on", ">secret", "~none", "+@all").Err())
+			require.NoError(t, g.admin.Do(t.Context(), "ACL", "SETUSER", "locked", "on", ">secret", "~none",
+				"+@all").Err())
 			c := g.open(t, redisconn.Config{Credentials: credentials})
 			_, err := c.Run(t.Context(), redis.NewScript(`return redis.call('SET', KEYS[1], 'x')`), []string{"{k}"})
 			require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err), "%v", err)

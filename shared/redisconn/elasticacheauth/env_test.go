@@ -13,7 +13,8 @@ import (
 // lookup is the environment of a function: what Lambda sets, and vars.
 func lookup(vars map[string]string) func(string) string {
 	env := map[string]string{
-		"AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": secretKey, "AWS_SESSION_TOKEN": "session/token==",
+		"AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": secretKey,
+		"AWS_SESSION_TOKEN": "session/token==",
 	}
 	maps.Copy(env, vars)
 	return func(name string) string { return env[name] }
@@ -26,7 +27,8 @@ func TestTheEnvironmentSaysHowToBeLetIn(t *testing.T) {
 	require.Nil(t, plain.Credentials, "the URL says it all")
 
 	iam, err := elasticacheauth.FromEnv(lookup(map[string]string{
-		"SLUICE_REDIS_URL": "rediss://a:1", "SLUICE_REDIS_CLUSTER": "true", "SLUICE_REDIS_AUTH": "iam", "SLUICE_REDIS_USER": "sluice-functions",
+		"SLUICE_REDIS_URL": "rediss://a:1", "SLUICE_REDIS_CLUSTER": "true", "SLUICE_REDIS_AUTH": "iam",
+		"SLUICE_REDIS_USER":         "sluice-functions",
 		"SLUICE_REDIS_IAM_RESOURCE": "sluice", "SLUICE_REDIS_SERVERLESS": "true",
 	}))
 	require.NoError(t, err)
@@ -36,13 +38,15 @@ func TestTheEnvironmentSaysHowToBeLetIn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "sluice-functions", user)
 	require.Equal(t, "ServerlessCache", parse(t, token).Query().Get("ResourceType"))
-	require.Contains(t, parse(t, token).Query().Get("X-Amz-Credential"), "AKIDEXAMPLE/", "the function's own role must sign")
+	require.Contains(t, parse(t, token).Query().Get("X-Amz-Credential"), "AKIDEXAMPLE/",
+		"the function's own role must sign")
 }
 
 func TestEachQuorumNodeHasTokensOfItsOwn(t *testing.T) {
 	t.Parallel()
 	nodes, err := elasticacheauth.LockNodesFromEnv(lookup(map[string]string{
-		"SLUICE_LOCK_NODES": "rediss://a:1,rediss://b:1", "SLUICE_LOCK_USER": "sluice-functions", "SLUICE_LOCK_IAM_RESOURCES": "sluice-quorum-1,sluice-quorum-2",
+		"SLUICE_LOCK_NODES": "rediss://a:1,rediss://b:1", "SLUICE_LOCK_USER": "sluice-functions",
+		"SLUICE_LOCK_IAM_RESOURCES": "sluice-quorum-1,sluice-quorum-2",
 	}))
 	require.NoError(t, err)
 	require.Len(t, nodes, 2)
@@ -66,13 +70,18 @@ func TestAnEnvironmentThatCannotWorkIsRefusedAtTheStart(t *testing.T) {
 		vars map[string]string
 		want string
 	}{
-		"no URL":                  {map[string]string{}, "SLUICE_REDIS_URL is not set"},
-		"an unknown way":          {map[string]string{"SLUICE_REDIS_URL": "redis://a:1", "SLUICE_REDIS_AUTH": "kerberos"}, "it must be none, password or iam"},
-		"a password from nowhere": {map[string]string{"SLUICE_REDIS_URL": "redis://a:1", "SLUICE_REDIS_AUTH": "password"}, "SLUICE_REDIS_SECRET_ARN is not set"},
-		"IAM for nobody":          {map[string]string{"SLUICE_REDIS_URL": "redis://a:1", "SLUICE_REDIS_AUTH": "iam", "SLUICE_REDIS_IAM_RESOURCE": "c"}, "needs the cache's user and name"},
-		"IAM for nothing":         {map[string]string{"SLUICE_REDIS_URL": "redis://a:1", "SLUICE_REDIS_AUTH": "iam", "SLUICE_REDIS_USER": "u"}, "needs the cache's user and name"},
+		"no URL": {map[string]string{}, "SLUICE_REDIS_URL is not set"},
+		"an unknown way": {map[string]string{"SLUICE_REDIS_URL": "redis://a:1",
+			"SLUICE_REDIS_AUTH": "kerberos"}, "it must be none, password or iam"},
+		"a password from nowhere": {map[string]string{"SLUICE_REDIS_URL": "redis://a:1",
+			"SLUICE_REDIS_AUTH": "password"}, "SLUICE_REDIS_SECRET_ARN is not set"},
+		"IAM for nobody": {map[string]string{"SLUICE_REDIS_URL": "redis://a:1", "SLUICE_REDIS_AUTH": "iam",
+			"SLUICE_REDIS_IAM_RESOURCE": "c"}, "needs the cache's user and name"},
+		"IAM for nothing": {map[string]string{"SLUICE_REDIS_URL": "redis://a:1", "SLUICE_REDIS_AUTH": "iam",
+			"SLUICE_REDIS_USER": "u"}, "needs the cache's user and name"},
 		"IAM outside of AWS": {map[string]string{
-			"SLUICE_REDIS_URL": "redis://a:1", "SLUICE_REDIS_AUTH": "iam", "SLUICE_REDIS_USER": "u", "SLUICE_REDIS_IAM_RESOURCE": "c", "AWS_ACCESS_KEY_ID": "",
+			"SLUICE_REDIS_URL": "redis://a:1", "SLUICE_REDIS_AUTH": "iam", "SLUICE_REDIS_USER": "u",
+			"SLUICE_REDIS_IAM_RESOURCE": "c", "AWS_ACCESS_KEY_ID": "",
 		}, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are needed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,6 +90,7 @@ func TestAnEnvironmentThatCannotWorkIsRefusedAtTheStart(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 		})
 	}
-	_, err := elasticacheauth.LockNodesFromEnv(lookup(map[string]string{"SLUICE_LOCK_NODES": "redis://a:1,redis://b:1", "SLUICE_LOCK_IAM_RESOURCES": "a"}))
+	_, err := elasticacheauth.LockNodesFromEnv(lookup(map[string]string{"SLUICE_LOCK_NODES": "redis://a:1,redis://b:1",
+		"SLUICE_LOCK_IAM_RESOURCES": "a"}))
 	require.ErrorContains(t, err, "names 1 caches, and SLUICE_LOCK_NODES has 2")
 }

@@ -1,5 +1,6 @@
-// Package elasticacheauth gets the credentials of Redis connections from AWS: tokens for ElastiCache's IAM authentication, and passwords that
-// are kept in Secrets Manager. It stands apart from redisconn, which knows no AWS.
+// Package elasticacheauth gets the credentials of Redis connections from AWS: tokens for
+// ElastiCache's IAM authentication, and passwords that are kept in Secrets Manager. It stands apart
+// from redisconn, which knows no AWS.
 package elasticacheauth
 
 import (
@@ -14,7 +15,8 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// connectionLife is how long a connection is used. ElastiCache ends one that authenticated with IAM after 12 hours.
+// connectionLife is how long a connection is used. ElastiCache ends one that authenticated with IAM
+// after 12 hours.
 const connectionLife = 11 * time.Hour
 
 // tokenLife is how long ElastiCache takes a token, in seconds: no more than 15 minutes.
@@ -25,9 +27,9 @@ const emptyBody = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b
 
 // IAM signs tokens for ElastiCache's IAM authentication.
 //
-// A token is a presigned request (SigV4, service elasticache, action connect) without its scheme; see
-// https://docs.aws.amazon.com/AmazonElastiCache/latest/dg/auth-iam.html. Signing needs no call to AWS, so each connection gets a token of its
-// own, and none is kept until it ends.
+// A token is a presigned request (SigV4, service elasticache, action connect) without its scheme;
+// see https://docs.aws.amazon.com/AmazonElastiCache/latest/dg/auth-iam.html. Signing needs no call
+// to AWS, so each connection gets a token of its own, and none is kept until it ends.
 type IAM struct {
 	// Region is the cache's.
 	Region string
@@ -37,11 +39,13 @@ type IAM struct {
 	Resource string
 	// Serverless says that it is a serverless cache.
 	Serverless bool
-	// Credentials sign; the role behind them needs elasticache:Connect on the cache and on the user.
+	// Credentials sign; the role behind them needs elasticache:Connect on the cache and on the
+	// user.
 	Credentials aws.CredentialsProvider
 }
 
-// Provide returns the user and a token that is as old as now. It is a redisconn.Config's Credentials.
+// Provide returns the user and a token that is as old as now. It is a redisconn.Config's
+// Credentials.
 func (i IAM) Provide(ctx context.Context) (user, token string, err error) {
 	token, err = i.token(ctx, time.Now())
 	return i.User, token, err
@@ -56,7 +60,8 @@ func (i IAM) token(ctx context.Context, now time.Time) (string, error) {
 	if i.Serverless {
 		query.Set("ResourceType", "ServerlessCache")
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+i.Resource+"/?"+query.Encode(), http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+i.Resource+"/?"+query.Encode(),
+		http.NoBody)
 	if err != nil {
 		return "", fmt.Errorf("error making a token for the cache %q: %w", i.Resource, err)
 	}

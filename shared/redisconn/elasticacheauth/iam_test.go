@@ -28,16 +28,20 @@ func signer() elasticacheauth.IAM {
 	}
 }
 
-// signature is SigV4 as https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html tells it, step by step.
+// signature is SigV4 as
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html tells
+// it, step by step.
 func signature(host string, query url.Values) string {
 	stamp := query.Get("X-Amz-Date")
 	scope := stamp[:8] + "/eu-central-1/elasticache/aws4_request"
 	query.Del("X-Amz-Signature")
 	empty := sha256.Sum256(nil)
-	canonical := strings.Join([]string{"GET", "/", strings.ReplaceAll(query.Encode(), "+", "%20"), "host:" + host, "", "host", hex.EncodeToString(empty[:])}, "\n")
+	canonical := strings.Join([]string{"GET", "/", strings.ReplaceAll(query.Encode(), "+", "%20"), "host:" + host, "",
+		"host", hex.EncodeToString(empty[:])}, "\n")
 	hashed := sha256.Sum256([]byte(canonical))
 	key := []byte("AWS4" + secretKey)
-	for _, part := range append(strings.Split(scope, "/"), "AWS4-HMAC-SHA256\n"+stamp+"\n"+scope+"\n"+hex.EncodeToString(hashed[:])) {
+	for _, part := range append(strings.Split(scope, "/"),
+		"AWS4-HMAC-SHA256\n"+stamp+"\n"+scope+"\n"+hex.EncodeToString(hashed[:])) {
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(part))
 		key = mac.Sum(nil)
@@ -67,7 +71,8 @@ func TestATokenIsASignedConnectRequestForTheCacheAndTheUser(t *testing.T) {
 		require.Equal(t, "sluice-functions", q.Get("User"))
 		require.Equal(t, "900", q.Get("X-Amz-Expires"), "ElastiCache takes no token that lasts longer than 15 minutes")
 		require.Equal(t, time.Now().UTC().Format("20060102T150405Z"), q.Get("X-Amz-Date"))
-		require.Equal(t, "AKIDEXAMPLE/"+time.Now().UTC().Format("20060102")+"/eu-central-1/elasticache/aws4_request", q.Get("X-Amz-Credential"))
+		require.Equal(t, "AKIDEXAMPLE/"+time.Now().UTC().Format("20060102")+"/eu-central-1/elasticache/aws4_request",
+			q.Get("X-Amz-Credential"))
 		require.Equal(t, "session/token==", q.Get("X-Amz-Security-Token"))
 		require.False(t, q.Has("ResourceType"))
 		require.Equal(t, signature("sluice", u.Query()), q.Get("X-Amz-Signature"))

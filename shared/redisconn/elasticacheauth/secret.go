@@ -14,21 +14,26 @@ import (
 )
 
 const (
-	// secretLife is how long a password is used before Secrets Manager is asked again: a rotated one is in use after that.
+	// secretLife is how long a password is used before Secrets Manager is asked again: a rotated
+	// one is in use after that.
 	secretLife = 5 * time.Minute
-	// secretRetry is how long a failure is remembered, so that a broken secret does not mean a call for each connection.
+	// secretRetry is how long a failure is remembered, so that a broken secret does not mean a call
+	// for each connection.
 	secretRetry = time.Second
-	// secretTimeout bounds one call. It goes on when the connection that wanted the password has given up: the next one finds it.
+	// secretTimeout bounds one call. It goes on when the connection that wanted the password has
+	// given up: the next one finds it.
 	secretTimeout = 5 * time.Second
 )
 
 // Secrets is the part of Secrets Manager's client that is used.
 type Secrets interface {
-	GetSecretValue(ctx context.Context, in *secretsmanager.GetSecretValueInput, options ...func(*secretsmanager.Options)) (*secretsmanager.GetSecretValueOutput, error)
+	GetSecretValue(ctx context.Context, in *secretsmanager.GetSecretValueInput,
+		options ...func(*secretsmanager.Options)) (*secretsmanager.GetSecretValueOutput, error)
 }
 
-// Secret is a password in Secrets Manager: either the secret's whole text, or its field "password" (beside "username", which is optional) when
-// the text is a JSON object. It is safe for concurrent use.
+// Secret is a password in Secrets Manager: either the secret's whole text, or its field "password"
+// (beside "username", which is optional) when the text is a JSON object. It is safe for concurrent
+// use.
 type Secret struct {
 	api  Secrets
 	arn  string
@@ -44,13 +49,15 @@ type Secret struct {
 
 type login struct{ user, password string }
 
-// NewSecret makes a Secret. user is whom the password is for; "" means the secret's own "username", else Redis' default user.
+// NewSecret makes a Secret. user is whom the password is for; "" means the secret's own "username",
+// else Redis' default user.
 func NewSecret(api Secrets, arn, user string) *Secret {
 	return &Secret{api: api, arn: arn, user: user, now: time.Now}
 }
 
-// Provide returns the user and the password. It is a redisconn.Config's Credentials. A password that is due to be asked for again is used until
-// the answer is there: whoever rotates it keeps the old one valid for longer than that.
+// Provide returns the user and the password. It is a redisconn.Config's Credentials. A password
+// that is due to be asked for again is used until the answer is there: whoever rotates it keeps the
+// old one valid for longer than that.
 func (s *Secret) Provide(ctx context.Context) (user, password string, err error) {
 	s.mu.Lock()
 	if s.underway == nil && !s.now().Before(s.next) {

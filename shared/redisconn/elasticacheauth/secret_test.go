@@ -25,7 +25,8 @@ type vault struct {
 	calls atomic.Int32
 }
 
-func (v *vault) GetSecretValue(ctx context.Context, in *secretsmanager.GetSecretValueInput, _ ...func(*secretsmanager.Options)) (*secretsmanager.GetSecretValueOutput, error) {
+func (v *vault) GetSecretValue(ctx context.Context, in *secretsmanager.GetSecretValueInput,
+	_ ...func(*secretsmanager.Options)) (*secretsmanager.GetSecretValueOutput, error) {
 	v.calls.Add(1)
 	if v.takes > 0 {
 		select {
@@ -48,7 +49,8 @@ func (v *vault) GetSecretValue(ctx context.Context, in *secretsmanager.GetSecret
 
 type failure string
 
-// holding returns a vault for every kind of text: atomic.Value wants one type, so failures are kept apart by theirs.
+// holding returns a vault for every kind of text: atomic.Value wants one type, so failures are kept
+// apart by theirs.
 func holding(text string) *vault {
 	v := &vault{}
 	v.text.Store(text)
@@ -58,14 +60,19 @@ func holding(text string) *vault {
 func TestASecretIsAPasswordOrAnObjectWithOne(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, user, wantUser, wantPassword, wantErr string }{
-		"a bare password":                   {text: "p4ss word", wantPassword: "p4ss word"},
-		"a bare password for a user":        {text: "p4ss", user: "app", wantUser: "app", wantPassword: "p4ss"},
-		"an object":                         {text: `{"username":"app","password":"p4ss","host":"h"}`, wantUser: "app", wantPassword: "p4ss"},
-		"an object, and a user of our own":  {text: `{"username":"app","password":"p4ss"}`, user: "other", wantUser: "other", wantPassword: "p4ss"},
-		"an object without a password":      {text: `{"auth":"hunter2"}`, wantErr: `the secret is an object without a text "password"`},
-		"an object that is cut off":         {text: `{"password":"hunter2"`, wantErr: `the secret is an object without a text "password"`},
-		"nothing":                           {text: "", wantErr: "the secret has no text"},
-		"an object with another kind of it": {text: `{"password":{"hunter2":1}}`, wantErr: `the secret is an object without a text "password"`},
+		"a bare password":            {text: "p4ss word", wantPassword: "p4ss word"},
+		"a bare password for a user": {text: "p4ss", user: "app", wantUser: "app", wantPassword: "p4ss"},
+		"an object": {text: `{"username":"app","password":"p4ss","host":"h"}`, wantUser: "app",
+			wantPassword: "p4ss"},
+		"an object, and a user of our own": {text: `{"username":"app","password":"p4ss"}`, user: "other",
+			wantUser: "other", wantPassword: "p4ss"},
+		"an object without a password": {text: `{"auth":"hunter2"}`,
+			wantErr: `the secret is an object without a text "password"`},
+		"an object that is cut off": {text: `{"password":"hunter2"`,
+			wantErr: `the secret is an object without a text "password"`},
+		"nothing": {text: "", wantErr: "the secret has no text"},
+		"an object with another kind of it": {text: `{"password":{"hunter2":1}}`,
+			wantErr: `the secret is an object without a text "password"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -181,7 +188,9 @@ func TestAnACLUserIsLetInWithThePasswordOfItsSecret(t *testing.T) {
 	t.Parallel()
 	g := start(t, "127.0.0.1")
 	require.NoError(t, g.let(t.Context(), "app", "p4ss"))
-	c := g.open(t, redisconn.Config{Credentials: elasticacheauth.NewSecret(holding(`{"username":"app","password":"p4ss"}`), arn, "").Provide})
+	c := g.open(t,
+		redisconn.Config{Credentials: elasticacheauth.NewSecret(holding(`{"username":"app","password":"p4ss"}`), arn,
+			"").Provide})
 	user, _, err := whoami(t.Context(), c)
 	require.NoError(t, err)
 	require.Equal(t, "app", user)

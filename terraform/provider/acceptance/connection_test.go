@@ -40,7 +40,9 @@ data "sluice_limiter_policy" "b" {
 
 func TestAMistakeInTheProvidersBlockIsOneDiagnosticThatSaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>welcome</html>")) }))
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("<html>welcome</html>"))
+	}))
 	t.Cleanup(page.Close)
 	gatewayless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -54,10 +56,11 @@ func TestAMistakeInTheProvidersBlockIsOneDiagnosticThatSaysWhatToDo(t *testing.T
 		env   []string
 		want  string
 	}{
-		"no endpoint":                 {"", []string{"SLUICE_ENDPOINT="}, "The endpoint is missing"},
-		"an endpoint that is no URL":  {`endpoint = "abc123"`, nil, `"abc123" is not a URL such as https://`},
-		"an endpoint with a query":    {`endpoint = "https://example.org/?a=b"`, nil, "must have no query"},
-		"nobody at the endpoint":      {"endpoint = \"http://127.0.0.1:1\"\n retries = 0", nil, "Sluice cannot be reached"},
+		"no endpoint":                {"", []string{"SLUICE_ENDPOINT="}, "The endpoint is missing"},
+		"an endpoint that is no URL": {`endpoint = "abc123"`, nil, `"abc123" is not a URL such as https://`},
+		"an endpoint with a query":   {`endpoint = "https://example.org/?a=b"`, nil, "must have no query"},
+		"nobody at the endpoint": {"endpoint = \"http://127.0.0.1:1\"\n retries = 0", nil,
+			"Sluice cannot be reached"},
 		"a page at the endpoint":      {fmt.Sprintf("endpoint = %q", page.URL), nil, "is the endpoint right"},
 		"another API at the endpoint": {fmt.Sprintf("endpoint = %q", gatewayless.URL), nil, "is the endpoint right"},
 		"no credentials":              {"", none, "No AWS credentials"},
@@ -102,7 +105,8 @@ func TestAnEndpointThatDoesNotAnswerIsGivenUpAfterTheTimeout(t *testing.T) {
 	t.Cleanup(hung.Close)
 	t.Cleanup(func() { close(release) })
 	started := time.Now()
-	said := fails(t, fmt.Sprintf("provider \"sluice\" {\n  endpoint = %q\n  timeout = \"300ms\"\n  retries = 1\n}\n", hung.URL)+two)
+	said := fails(t, fmt.Sprintf("provider \"sluice\" {\n  endpoint = %q\n  timeout = \"300ms\"\n  retries = 1\n}\n",
+		hung.URL)+two)
 	require.Contains(t, said, "no answer within 300ms")
 	require.Less(t, time.Since(started), 20*time.Second)
 }
@@ -111,34 +115,41 @@ func TestEveryWayToSignWorks(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	shared := filepath.Join(folder, "credentials")
-	require.NoError(t, os.WriteFile(shared, []byte("[night]\naws_access_key_id = "+accessKey+"\naws_secret_access_key = "+secretKey+"\n"), 0o600))
+	require.NoError(t,
+		os.WriteFile(shared,
+			[]byte("[night]\naws_access_key_id = "+accessKey+"\naws_secret_access_key = "+secretKey+"\n"), 0o600))
 	role := newRole(t)
 	none := []string{"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=", "AWS_SHARED_CREDENTIALS_FILE=" + shared}
 	for title, c := range map[string]struct {
 		block string
 		env   []string
 	}{
-		"static credentials in the block": {fmt.Sprintf("access_key = %q\n secret_key = %q\n region = %q", accessKey, secretKey, region), []string{"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=", "SLUICE_REGION="}},
+		"static credentials in the block": {fmt.Sprintf("access_key = %q\n secret_key = %q\n region = %q", accessKey,
+			secretKey, region), []string{"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=", "SLUICE_REGION="}},
 		"static credentials of the shell": {"", nil},
 		"a profile in the block":          {`profile = "night"`, none},
 		"a profile of the shell":          {"", append([]string{"SLUICE_PROFILE=night"}, none...)},
-		"the SDK's own chain":             {"", []string{"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=", "AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=" + secretKey}},
+		"the SDK's own chain": {"", []string{"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=",
+			"AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=" + secretKey}},
 		"a role in the block": {
 			fmt.Sprintf(`assume_role = { role_arn = %q, session_name = "deploy", external_id = "x-1", duration = "30m" }`, role.arn),
 			[]string{"AWS_ENDPOINT_URL_STS=" + role.url},
 		},
-		"a role of the shell": {"", []string{"SLUICE_ASSUME_ROLE_ARN=" + role.arn, "SLUICE_ASSUME_ROLE_EXTERNAL_ID=x-1", "AWS_ENDPOINT_URL_STS=" + role.url}},
+		"a role of the shell": {"", []string{"SLUICE_ASSUME_ROLE_ARN=" + role.arn, "SLUICE_ASSUME_ROLE_EXTERNAL_ID=x-1",
+			"AWS_ENDPOINT_URL_STS=" + role.url}},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			apply(t, workspace(t, c.env...), fmt.Sprintf("provider \"sluice\" {\n  %s\n}\n", c.block)+`data "sluice_limiter_policies" "all" {}`)
+			apply(t, workspace(t, c.env...), fmt.Sprintf("provider \"sluice\" {\n  %s\n}\n",
+				c.block)+`data "sluice_limiter_policies" "all" {}`)
 		})
 	}
 }
 
 func TestWithoutAuthenticationNothingIsSignedAndTheGatewayRefuses(t *testing.T) {
 	t.Parallel()
-	said := fails(t, "provider \"sluice\" {\n  auth = \"none\"\n}\n data \"sluice_limiter_policies\" \"all\" {}", "SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=")
+	said := fails(t, "provider \"sluice\" {\n  auth = \"none\"\n}\n data \"sluice_limiter_policies\" \"all\" {}",
+		"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=")
 	require.Contains(t, said, "the gateway refused the request")
 }
 

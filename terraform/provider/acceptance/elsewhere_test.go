@@ -18,7 +18,8 @@ import (
 
 // elsewhere is a policy that somebody else stores.
 func elsewhere(name string, limit int64) policy.Policy {
-	return policy.Policy{Name: name, Rules: []policy.Rule{{Name: "daily", Algorithm: policy.SlidingWindow, Limit: limit, WindowMS: 86_400_000}}}
+	return policy.Policy{Name: name, Rules: []policy.Rule{{Name: "daily", Algorithm: policy.SlidingWindow, Limit: limit,
+		WindowMS: 86_400_000}}}
 }
 
 func put(t *testing.T, p policy.Policy) {
@@ -63,9 +64,13 @@ func TestAPolicyThatExistsIsNotTakenOverUnlessOverwriteSaysSo(t *testing.T) {
 		resource.TestStep{Config: simple(n, 5, ""), ExpectError: regexp.MustCompile(`The policy exists already`)},
 		resource.TestStep{
 			PreConfig: func() {
-				require.NoError(t, stored(t, n, func(p client.Policy) { require.Equal(t, int64(77), p.Rules[0].Limit) })(nil))
+				require.NoError(t, stored(t, n, func(p client.Policy) {
+					require.Equal(t, int64(77), p.Rules[0].Limit)
+				})(nil))
 			},
-			Config: simple(n, 5, "overwrite = true"), Check: stored(t, n, func(p client.Policy) { require.Equal(t, int64(5), p.Rules[0].Limit) }),
+			Config: simple(n, 5, "overwrite = true"), Check: stored(t, n, func(p client.Policy) {
+				require.Equal(t, int64(5), p.Rules[0].Limit)
+			}),
 		},
 	)
 }
@@ -76,7 +81,9 @@ func TestAChangeMadeElsewhereIsSeenByThePlanAndPutRight(t *testing.T) {
 		t,
 		resource.TestStep{Config: simple(n, 5, "")},
 		resource.TestStep{
-			PreConfig: func() { put(t, elsewhere(n, 500)) }, Config: simple(n, 5, ""), ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
+			PreConfig: func() {
+				put(t, elsewhere(n, 500))
+			}, Config: simple(n, 5, ""), ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
 			Check: stored(t, n, func(p client.Policy) {
 				require.Equal(t, int64(5), p.Rules[0].Limit)
 				require.Equal(t, int64(3), p.Version)
@@ -94,7 +101,8 @@ func TestAChangeMadeElsewhereIsSeenByThePlanAndPutRight(t *testing.T) {
 	)
 }
 
-// A provider that took a 404 for an error made every plan fail after somebody had cleaned up by hand.
+// A provider that took a 404 for an error made every plan fail after somebody had cleaned up by
+// hand.
 func TestAPolicyThatWasDeletedElsewhereIsMadeAgain(t *testing.T) {
 	n := name("deleted")
 	run(
@@ -117,16 +125,25 @@ func TestAChangeBetweenThePlanAndTheApplyIsAConflictAndIsNotOverwritten(t *testi
 		t, environment("SLUICE_ENDPOINT", f.url),
 		resource.TestStep{Config: simple(n, 5, "")},
 		resource.TestStep{
-			PreConfig: func() { once("PUT") }, Config: simple(n, 6, ""), ExpectError: regexp.MustCompile(`The policy was changed elsewhere`),
+			PreConfig: func() {
+				once("PUT")
+			}, Config: simple(n, 6, ""), ExpectError: regexp.MustCompile(`The policy was changed elsewhere`),
 		},
 		resource.TestStep{
 			PreConfig: func() {
-				require.NoError(t, stored(t, n, func(p client.Policy) { require.Equal(t, int64(99), p.Rules[0].Limit) })(nil))
+				require.NoError(t, stored(t, n, func(p client.Policy) {
+					require.Equal(t, int64(99), p.Rules[0].Limit)
+				})(nil))
 			},
-			Config: simple(n, 6, ""), Check: stored(t, n, func(p client.Policy) { require.Equal(t, int64(6), p.Rules[0].Limit) }),
+			Config: simple(n, 6, ""), Check: stored(t, n, func(p client.Policy) {
+				require.Equal(t, int64(6), p.Rules[0].Limit)
+			}),
 		},
 		resource.TestStep{
-			PreConfig: func() { once("DELETE") }, Config: simple(n, 6, ""), Destroy: true, ExpectError: regexp.MustCompile(`The policy was changed elsewhere`),
+			PreConfig: func() {
+				once("DELETE")
+			}, Config: simple(n, 6, ""), Destroy: true,
+			ExpectError: regexp.MustCompile(`The policy was changed elsewhere`),
 		},
 		resource.TestStep{Config: simple(n, 6, ""), ConfigPlanChecks: planned(plancheck.ResourceActionUpdate)},
 	)

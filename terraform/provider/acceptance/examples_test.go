@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The examples are what the documentation shows. Those that only Terraform 1.14 reads, .tfquery.hcl and actions, are not among them.
+// The examples are what the documentation shows. Those that only Terraform 1.14 reads, .tfquery.hcl
+// and actions, are not among them.
 func TestTheExamplesOfTheDocumentationAreValid(t *testing.T) {
 	t.Parallel()
 	folders, err := filepath.Glob(filepath.Join("..", "..", "examples", "*", "*"))

@@ -12,7 +12,8 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// A provider that wrote its state only after further calls had succeeded left objects behind that it did not know.
+// A provider that wrote its state only after further calls had succeeded left objects behind that
+// it did not know.
 func TestAPolicyWhoseCreationWasNotAnsweredIsInTheState(t *testing.T) {
 	n, first := name("lost"), int64(0)
 	f := newFront(t)
@@ -51,7 +52,8 @@ func TestAPolicyOfSomebodyElseIsNotTakenForOnesOwnAfterALostAnswer(t *testing.T)
 	require.NoError(t, stored(t, n, func(p client.Policy) { require.Equal(t, int64(99), p.Rules[0].Limit) })(nil))
 }
 
-// A provider that read its object again right after the creation got a 404, and took it for a deletion.
+// A provider that read its object again right after the creation got a 404, and took it for a
+// deletion.
 func TestACreationUsesItsOwnAnswerAndReadsNothing(t *testing.T) {
 	n := name("answer")
 	f := newFront(t)
@@ -73,10 +75,15 @@ func TestAnAnswerThatIsLostAndCannotBeLookedUpIsSaidToBeUnknown(t *testing.T) {
 	runAs(
 		t, environment("SLUICE_ENDPOINT", f.url, "SLUICE_RETRIES", "0"),
 		resource.TestStep{
-			PreConfig: func() { f.lose(http.MethodPut); f.refuse(http.MethodGet, http.StatusBadGateway) }, Config: simple(n, 5, ""),
+			PreConfig: func() {
+				f.lose(http.MethodPut)
+				f.refuse(http.MethodGet, http.StatusBadGateway)
+			}, Config: simple(n, 5, ""),
 			ExpectError: regexp.MustCompile(`It is not known whether the policy was stored`),
 		},
-		resource.TestStep{PreConfig: func() { f.refuse(http.MethodGet, 0) }, Config: simple(n, 5, ""), ExpectError: regexp.MustCompile(`The policy exists already`)},
+		resource.TestStep{PreConfig: func() {
+			f.refuse(http.MethodGet, 0)
+		}, Config: simple(n, 5, ""), ExpectError: regexp.MustCompile(`The policy exists already`)},
 		resource.TestStep{Config: simple(n, 5, "overwrite = true")},
 	)
 }
@@ -92,6 +99,8 @@ func TestAStoreThatIsAwayLeavesTheStateAsItWas(t *testing.T) {
 			PreConfig: func() { f.refuse(http.MethodGet, http.StatusServiceUnavailable) }, Config: simple(n, 5, ""),
 			ExpectError: regexp.MustCompile(`The policy was not read`),
 		},
-		resource.TestStep{PreConfig: func() { f.refuse(http.MethodGet, 0) }, Config: simple(n, 5, ""), ConfigPlanChecks: noChange()},
+		resource.TestStep{PreConfig: func() {
+			f.refuse(http.MethodGet, 0)
+		}, Config: simple(n, 5, ""), ConfigPlanChecks: noChange()},
 	)
 }

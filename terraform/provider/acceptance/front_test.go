@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// front is a door before the front door, at which requests are counted and things go wrong. Signatures pass: the Host header is the caller's.
+// front is a door before the front door, at which requests are counted and things go wrong.
+// Signatures pass: the Host header is the caller's.
 type front struct {
 	url string
 
@@ -32,7 +33,9 @@ func newFront(t *testing.T) *front {
 		r.SetURL(target)
 		r.Out.Host = r.In.Host
 	}}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.serve(proxy, w, r) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.serve(proxy, w, r)
+	}))
 	t.Cleanup(server.Close)
 	f.url = server.URL
 	return f
@@ -52,7 +55,8 @@ func (f *front) serve(proxy http.Handler, w http.ResponseWriter, r *http.Request
 	}
 }
 
-// take notes the request, and takes what is planned for its method once. The listing with which the provider greets is let through.
+// take notes the request, and takes what is planned for its method once. The listing with which the
+// provider greets is let through.
 func (f *front) take(r *http.Request) (hook func(), lost bool, status int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

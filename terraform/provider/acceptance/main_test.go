@@ -1,5 +1,6 @@
-// Package acceptance runs the provider under a real OpenTofu or Terraform against the real function `limit`: Lambda processes behind a front door that
-// verifies signatures, with DynamoDB and Redis on this machine.
+// Package acceptance runs the provider under a real OpenTofu or Terraform against the real function
+// `limit`: Lambda processes behind a front door that verifies signatures, with DynamoDB and Redis
+// on this machine.
 package acceptance
 
 import (
@@ -50,10 +51,12 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// prepare starts the stack and finds the tool, and leaves nothing of this machine's own AWS configuration to the tests.
+// prepare starts the stack and finds the tool, and leaves nothing of this machine's own AWS
+// configuration to the tests.
 func prepare(ctx context.Context) error {
 	for _, v := range os.Environ() {
-		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "AWS_") || strings.HasPrefix(name, "TF_") || strings.HasPrefix(name, "SLUICE_") {
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "AWS_") || strings.HasPrefix(name, "TF_") ||
+			strings.HasPrefix(name, "SLUICE_") {
 			if err := os.Unsetenv(name); err != nil {
 				return err
 			}
@@ -67,7 +70,8 @@ func prepare(ctx context.Context) error {
 		return err
 	}
 	for name, value := range map[string]string{
-		"TF_ACC": "1", "TF_ACC_TERRAFORM_PATH": tool.Path, "TF_ACC_PROVIDER_HOST": tool.Host(), "CHECKPOINT_DISABLE": "1",
+		"TF_ACC": "1", "TF_ACC_TERRAFORM_PATH": tool.Path, "TF_ACC_PROVIDER_HOST": tool.Host(),
+		"CHECKPOINT_DISABLE":        "1",
 		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
 	} {
 		if err := os.Setenv(name, value); err != nil {
@@ -87,10 +91,12 @@ func prepare(ctx context.Context) error {
 	return err
 }
 
-// environment is what the provider under test sees: the stack's endpoint and credentials that it takes, with changes.
+// environment is what the provider under test sees: the stack's endpoint and credentials that it
+// takes, with changes.
 func environment(changes ...string) func(string) string {
 	env := map[string]string{
-		"SLUICE_ENDPOINT": system.APIURL, "SLUICE_REGION": region, "SLUICE_ACCESS_KEY": accessKey, "SLUICE_SECRET_KEY": secretKey,
+		"SLUICE_ENDPOINT": system.APIURL, "SLUICE_REGION": region, "SLUICE_ACCESS_KEY": accessKey,
+		"SLUICE_SECRET_KEY": secretKey,
 	}
 	for i := 0; i < len(changes); i += 2 {
 		env[changes[i]] = changes[i+1]
@@ -100,10 +106,12 @@ func environment(changes ...string) func(string) string {
 
 // factories serves the provider in this process, as the tests' tool reaches it.
 func factories(getenv func(string) string) map[string]func() (tfprotov6.ProviderServer, error) {
-	return map[string]func() (tfprotov6.ProviderServer, error){"sluice": providerserver.NewProtocol6WithError(provider.New("test", getenv)())}
+	return map[string]func() (tfprotov6.ProviderServer,
+		error){"sluice": providerserver.NewProtocol6WithError(provider.New("test", getenv)())}
 }
 
-// run plays steps, in parallel with other tests, and holds that whatever they made is gone in the end.
+// run plays steps, in parallel with other tests, and holds that whatever they made is gone in the
+// end.
 func run(t *testing.T, steps ...resource.TestStep) {
 	t.Helper()
 	t.Parallel()
@@ -112,7 +120,8 @@ func run(t *testing.T, steps ...resource.TestStep) {
 
 func runAs(t *testing.T, getenv func(string) string, steps ...resource.TestStep) {
 	t.Helper()
-	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: factories(getenv), Steps: steps, CheckDestroy: gone(t)})
+	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: factories(getenv), Steps: steps,
+		CheckDestroy: gone(t)})
 }
 
 // gone holds that no policy of the last state is left.
@@ -136,7 +145,8 @@ func gone(t *testing.T) resource.TestCheckFunc {
 func connect(t *testing.T) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Config{
-		Endpoint: system.APIURL, Region: region, Credentials: credentials.NewStaticCredentialsProvider(accessKey, secretKey, ""), Timeout: 20 * time.Second,
+		Endpoint: system.APIURL, Region: region,
+		Credentials: credentials.NewStaticCredentialsProvider(accessKey, secretKey, ""), Timeout: 20 * time.Second,
 	})
 	require.NoError(t, err)
 	return c

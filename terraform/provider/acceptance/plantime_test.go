@@ -13,13 +13,15 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// refusal is an argument, or several, that the service would refuse, and what the tool must say of it.
+// refusal is an argument, or several, that the service would refuse, and what the tool must say of
+// it.
 type refusal struct{ arguments, want string }
 
 const fine = `{ name = "a", algorithm = "gcra", limit = 1, window = "1s" }`
 
 func withRule(algorithm, limit, window, more, want string) refusal {
-	return refusal{fmt.Sprintf("rules = [{ name = \"a\", algorithm = %q, limit = %s, window = %q %s }]", algorithm, limit, window, more), want}
+	return refusal{fmt.Sprintf("rules = [{ name = \"a\", algorithm = %q, limit = %s, window = %q %s }]", algorithm,
+		limit, window, more), want}
 }
 
 func with(arguments, want string) refusal {
@@ -28,46 +30,62 @@ func with(arguments, want string) refusal {
 
 func refusals() map[string]refusal {
 	return map[string]refusal{
-		"an unknown mode":           with(`mode = "off"`, `mode must be "enforce"`),
-		"an empty mode":             with(`mode = ""`, `mode must not be empty`),
-		"an unknown fallback":       with(`on_unavailable = "open"`, `on_unavailable must be "local"`),
-		"a share of nothing":        with(`local_share = 0`, `local_share must be over 0`),
-		"a share over all":          with(`local_share = 1.5`, `local_share must be over 0 and at most 1`),
-		"a long description":        with(`description = "`+strings.Repeat("x", 1025)+`"`, `description must be at most 1024 bytes`),
-		"no rules":                  {"rules = []", `rules must be 1 to 8 rules`},
-		"nine rules":                {`rules = [for i in range(9) : { name = "r${i}", algorithm = "gcra", limit = 1, window = "1s" }]`, `rules must be 1 to 8 rules`},
-		"two rules of one name":     {"rules = [" + fine + "," + fine + "]", `rules[1].name is the name of rules[0] already`},
-		"an unknown algorithm":      withRule("leaky", "1", "1s", "", `rules[0].algorithm must be "fixed_window"`),
-		"a limit of nothing":        withRule("gcra", "0", "1s", "", `rules[0].limit must be 1 to 1000000000`),
-		"a large exact limit":       withRule("sliding_window", "100001", "1s", "", `rules[0].limit must be 1 to 100000`),
-		"a fraction of a limit":     withRule("gcra", "100 / 3", "1s", "", `rules[0].limit must be a whole number, and is 33.33333333: use floor or ceil`),
-		"a fraction of a burst":     withRule("gcra", "3", "1s", ", burst = 0.5", `rules[0].burst must be a whole number, and is 0.5`),
-		"a window of nothing":       withRule("gcra", "1", "0s", "", `rules[0].window must be 1ms to 366d`),
-		"a window of two years":     withRule("gcra", "1", "731d", "", `rules[0].window must be 1ms to 366d`),
-		"a window that is no time":  withRule("gcra", "1", "hourly", "", `rules[0].window must be a length of time such as "500ms"`),
+		"an unknown mode":     with(`mode = "off"`, `mode must be "enforce"`),
+		"an empty mode":       with(`mode = ""`, `mode must not be empty`),
+		"an unknown fallback": with(`on_unavailable = "open"`, `on_unavailable must be "local"`),
+		"a share of nothing":  with(`local_share = 0`, `local_share must be over 0`),
+		"a share over all":    with(`local_share = 1.5`, `local_share must be over 0 and at most 1`),
+		"a long description": with(`description = "`+strings.Repeat("x", 1025)+`"`,
+			`description must be at most 1024 bytes`),
+		"no rules":   {"rules = []", `rules must be 1 to 8 rules`},
+		"nine rules": {`rules = [for i in range(9) : { name = "r${i}", algorithm = "gcra", limit = 1, window = "1s" }]`, `rules must be 1 to 8 rules`},
+		"two rules of one name": {"rules = [" + fine + "," + fine + "]",
+			`rules[1].name is the name of rules[0] already`},
+		"an unknown algorithm": withRule("leaky", "1", "1s", "", `rules[0].algorithm must be "fixed_window"`),
+		"a limit of nothing":   withRule("gcra", "0", "1s", "", `rules[0].limit must be 1 to 1000000000`),
+		"a large exact limit": withRule("sliding_window", "100001", "1s", "",
+			`rules[0].limit must be 1 to 100000`),
+		"a fraction of a limit": withRule("gcra", "100 / 3", "1s", "",
+			`rules[0].limit must be a whole number, and is 33.33333333: use floor or ceil`),
+		"a fraction of a burst": withRule("gcra", "3", "1s", ", burst = 0.5",
+			`rules[0].burst must be a whole number, and is 0.5`),
+		"a window of nothing":   withRule("gcra", "1", "0s", "", `rules[0].window must be 1ms to 366d`),
+		"a window of two years": withRule("gcra", "1", "731d", "", `rules[0].window must be 1ms to 366d`),
+		"a window that is no time": withRule("gcra", "1", "hourly", "",
+			`rules[0].window must be a length of time such as "500ms"`),
 		"a bare number of a window": withRule("gcra", "1", "60", "", `must be a length of time`),
-		"a burst of a window":       withRule("fixed_window", "1", "1s", ", burst = 2", `rules[0].burst is only for token_bucket and gcra`),
-		"a burst of nothing":        withRule("gcra", "1", "1s", ", burst = 0", `rules[0].burst must be 1 to 1000000000`),
-		"a product that overflows":  withRule("gcra", "1000000000", "366d", "", `rules[0].limit is too large for a window of this length`),
-		"an override of nothing":    with(`overrides = [{ key = "a" }]`, `overrides[0] must have a mode, rules or both`),
-		"an override without a key": with(`overrides = [{ key = "", mode = "deny" }]`, `overrides[0].key must be 1 to 512 bytes`),
-		"a star inside of a key":    with(`overrides = [{ key = "a*b", mode = "deny" }]`, `may hold a * only at its end`),
-		"a key twice":               with(`overrides = [{ key = "a", mode = "deny" }, { key = "a", mode = "allow" }]`, `is the key of overrides[0]`),
-		"an override's bad rule":    with(`overrides = [{ key = "a", rules = [{ name = "x", algorithm = "gcra", limit = 0, window = "1s" }] }]`, `overrides[0].rules[0].limit must be`),
-		"an argument that is none":  with(`burst = 5`, `An argument named "burst" is not expected here`),
+		"a burst of a window": withRule("fixed_window", "1", "1s", ", burst = 2",
+			`rules[0].burst is only for token_bucket and gcra`),
+		"a burst of nothing": withRule("gcra", "1", "1s", ", burst = 0",
+			`rules[0].burst must be 1 to 1000000000`),
+		"a product that overflows": withRule("gcra", "1000000000", "366d", "",
+			`rules[0].limit is too large for a window of this length`),
+		"an override of nothing": with(`overrides = [{ key = "a" }]`,
+			`overrides[0] must have a mode, rules or both`),
+		"an override without a key": with(`overrides = [{ key = "", mode = "deny" }]`,
+			`overrides[0].key must be 1 to 512 bytes`),
+		"a star inside of a key": with(`overrides = [{ key = "a*b", mode = "deny" }]`,
+			`may hold a * only at its end`),
+		"a key twice": with(`overrides = [{ key = "a", mode = "deny" }, { key = "a", mode = "allow" }]`,
+			`is the key of overrides[0]`),
+		"an override's bad rule":   with(`overrides = [{ key = "a", rules = [{ name = "x", algorithm = "gcra", limit = 0, window = "1s" }] }]`, `overrides[0].rules[0].limit must be`),
+		"an argument that is none": with(`burst = 5`, `An argument named "burst" is not expected here`),
 	}
 }
 
-// Whatever the service would refuse is found before anything is planned, all of it at once; the endpoint, where nobody listens, is not even tried.
+// Whatever the service would refuse is found before anything is planned, all of it at once; the
+// endpoint, where nobody listens, is not even tried.
 func TestABadValueIsFoundAtPlanTimeAndNamed(t *testing.T) {
 	t.Parallel()
 	w := workspace(t, "SLUICE_ENDPOINT=http://127.0.0.1:1")
 	configuration := requires
 	label := func(title string) string { return strings.NewReplacer(" ", "_", "'", "").Replace(title) }
 	for title, c := range refusals() {
-		configuration += fmt.Sprintf("resource \"sluice_limiter_policy\" %q {\n  name = \"p\"\n  %s\n}\n", label(title), c.arguments)
+		configuration += fmt.Sprintf("resource \"sluice_limiter_policy\" %q {\n  name = \"p\"\n  %s\n}\n", label(title),
+			c.arguments)
 	}
-	configuration += "resource \"sluice_limiter_policy\" \"a_name_with_a_space\" {\n  name = \"log in\"\n  rules = [" + fine + "]\n}\n"
+	configuration += "resource \"sluice_limiter_policy\" \"a_name_with_a_space\" {\n  name = \"log in\"\n  rules = [" +
+		fine + "]\n}\n"
 	require.NoError(t, w.Write(configuration))
 
 	out, err := w.Run(t.Context(), "validate", "-json")
@@ -83,7 +101,8 @@ func TestABadValueIsFoundAtPlanTimeAndNamed(t *testing.T) {
 
 func TestAPlanFindsItToo(t *testing.T) {
 	t.Parallel()
-	said := fails(t, "resource \"sluice_limiter_policy\" \"p\" {\n  name = \"p\"\n  rules = []\n}\n", "SLUICE_ENDPOINT=http://127.0.0.1:1")
+	said := fails(t, "resource \"sluice_limiter_policy\" \"p\" {\n  name = \"p\"\n  rules = []\n}\n",
+		"SLUICE_ENDPOINT=http://127.0.0.1:1")
 	require.Contains(t, said, "rules must be 1 to 8 rules")
 }
 
@@ -149,7 +168,8 @@ resource "sluice_limiter_policy" "p" {
 }`, PlanOnly: true, ExpectError: regexp.MustCompile(`rules\[0\].window must be 1ms to 366d`)})
 }
 
-// A value that turns out to be bad only at apply time is refused then, by the same words, and nothing is stored.
+// A value that turns out to be bad only at apply time is refused then, by the same words, and
+// nothing is stored.
 func TestAValueThatTurnsOutToBeBadIsRefusedBeforeItIsSent(t *testing.T) {
 	n := name("late")
 	run(t, resource.TestStep{Config: fmt.Sprintf(`

@@ -77,14 +77,16 @@ func TestAPolicyIsMadeChangedInPlaceRenamedAndDeleted(t *testing.T) {
 			Config: simple(first, 6, `mode = "shadow"`), ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: []statecheck.StateCheck{
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("version"), knownvalue.Int64Exact(2)),
-				statecheck.ExpectKnownValue(address, tfjsonpath.New("rules").AtSliceIndex(0).AtMapKey("limit"), knownvalue.Int64Exact(6)),
+				statecheck.ExpectKnownValue(address, tfjsonpath.New("rules").AtSliceIndex(0).AtMapKey("limit"),
+					knownvalue.Int64Exact(6)),
 			},
 			Check: stored(t, first, func(p client.Policy) {
 				require.Equal(t, int64(6), p.Rules[0].Limit)
 				require.Equal(t, policy.Shadow, p.Mode)
 			}),
 		},
-		resource.TestStep{Config: simple(second, 6, ""), ConfigPlanChecks: planned(plancheck.ResourceActionReplace), Check: missing(t, first)},
+		resource.TestStep{Config: simple(second, 6, ""), ConfigPlanChecks: planned(plancheck.ResourceActionReplace),
+			Check: missing(t, first)},
 	)
 }
 
@@ -93,14 +95,18 @@ func TestEveryArgumentIsStoredAsItIsWritten(t *testing.T) {
 	rules := func(r ...policy.Rule) []policy.Rule { return r }
 	run(t, resource.TestStep{Config: full(n), Check: stored(t, n, func(p client.Policy) {
 		require.Equal(t, policy.Policy{
-			Name: n, Description: "Guessing passwords: \"few\" at once, {\"a\" :  1}, few a day\nüber", Mode: policy.Shadow,
+			Name: n, Description: "Guessing passwords: \"few\" at once, {\"a\" :  1}, few a day\nüber",
+			Mode:          policy.Shadow,
 			OnUnavailable: policy.UnavailableDeny, LocalShare: 0.3, NoDenyCache: true,
-			Rules: rules(policy.Rule{Name: "burst", Algorithm: policy.TokenBucket, Limit: 5, WindowMS: 60_000, Burst: 20},
+			Rules: rules(policy.Rule{Name: "burst", Algorithm: policy.TokenBucket, Limit: 5, WindowMS: 60_000,
+				Burst: 20},
 				policy.Rule{Name: "daily", Algorithm: policy.SlidingWindow, Limit: 50, WindowMS: 86_400_000}),
 			Overrides: []policy.Override{
 				{Key: "zebra", Mode: policy.Allow},
-				{Key: "bot-*", Mode: policy.Deny, Rules: rules(policy.Rule{Name: "none", Algorithm: policy.GCRA, Limit: 1, WindowMS: 5_400_000})},
-				{Key: "apple", Rules: rules(policy.Rule{Name: "hourly", Algorithm: policy.FixedWindow, Limit: 7, WindowMS: 1500})},
+				{Key: "bot-*", Mode: policy.Deny, Rules: rules(policy.Rule{Name: "none", Algorithm: policy.GCRA,
+					Limit: 1, WindowMS: 5_400_000})},
+				{Key: "apple", Rules: rules(policy.Rule{Name: "hourly", Algorithm: policy.FixedWindow, Limit: 7,
+					WindowMS: 1500})},
 			},
 		}, p.Policy)
 	})}, resource.TestStep{Config: full(n), ConfigPlanChecks: noChange()})
@@ -111,9 +117,11 @@ func TestAnImportByNameOrByIdentityFillsInEveryAttribute(t *testing.T) {
 	n := name("imported")
 	steps := []resource.TestStep{{Config: full(n)}}
 	steps = append(steps, resource.TestStep{
-		ResourceName: address, ImportState: true, ImportStateId: n, ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name",
+		ResourceName: address, ImportState: true, ImportStateId: n, ImportStateVerify: true,
+		ImportStateVerifyIdentifierAttribute: "name",
 	})
-	for _, kind := range []resource.ImportStateKind{resource.ImportBlockWithID, resource.ImportBlockWithResourceIdentity} {
+	for _, kind := range []resource.ImportStateKind{resource.ImportBlockWithID,
+		resource.ImportBlockWithResourceIdentity} {
 		step := resource.TestStep{Config: full(n), ResourceName: address, ImportState: true, ImportStateKind: kind}
 		if kind == resource.ImportBlockWithID {
 			step.ImportStateId = n
@@ -126,9 +134,11 @@ func TestAnImportByNameOrByIdentityFillsInEveryAttribute(t *testing.T) {
 func TestAnImportOfNothingSaysSo(t *testing.T) {
 	n := name("nothing")
 	run(t, resource.TestStep{
-		Config: simple(n, 1, ""), ResourceName: address, ImportState: true, ImportStateId: n, ExpectError: regexp.MustCompile(`(?i)cannot import non-existent`),
+		Config: simple(n, 1, ""), ResourceName: address, ImportState: true, ImportStateId: n,
+		ExpectError: regexp.MustCompile(`(?i)cannot import non-existent`),
 	}, resource.TestStep{
-		Config: simple(n, 1, ""), ResourceName: address, ImportState: true, ImportStateId: "no/name", ExpectError: regexp.MustCompile(`name must`),
+		Config: simple(n, 1, ""), ResourceName: address, ImportState: true, ImportStateId: "no/name",
+		ExpectError: regexp.MustCompile(`name must`),
 	})
 }
 
@@ -156,7 +166,8 @@ resource "sluice_limiter_policy" "p" {
 func TestTheOrderOfOverridesIsKept(t *testing.T) {
 	n := name("order")
 	with := func(first, second string) string {
-		return simple(n, 5, fmt.Sprintf(`overrides = [{ key = %q, mode = "deny" }, { key = "m", mode = "shadow" }, { key = %q, mode = "allow" }]`, first, second))
+		return simple(n, 5,
+			fmt.Sprintf(`overrides = [{ key = %q, mode = "deny" }, { key = "m", mode = "shadow" }, { key = %q, mode = "allow" }]`, first, second))
 	}
 	keys := func(want ...string) func(client.Policy) {
 		return func(p client.Policy) {
@@ -169,7 +180,8 @@ func TestTheOrderOfOverridesIsKept(t *testing.T) {
 		t,
 		resource.TestStep{Config: with("z", "a"), Check: stored(t, n, keys("z", "m", "a"))},
 		resource.TestStep{Config: with("z", "a"), ConfigPlanChecks: noChange()},
-		resource.TestStep{Config: with("a", "z"), ConfigPlanChecks: planned(plancheck.ResourceActionUpdate), Check: stored(t, n, keys("a", "m", "z"))},
+		resource.TestStep{Config: with("a", "z"), ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
+			Check: stored(t, n, keys("a", "m", "z"))},
 	)
 }
 
@@ -180,9 +192,16 @@ func TestAnEmptyListOfOverridesStaysEmpty(t *testing.T) {
 		t,
 		resource.TestStep{Config: simple(n, 5, "overrides = []")},
 		resource.TestStep{Config: simple(n, 5, "overrides = []"), ConfigPlanChecks: noChange()},
-		resource.TestStep{Config: simple(n, 5, ""), Check: stored(t, n, func(p client.Policy) { require.Equal(t, int64(1), p.Version, "null for [] is no change of the policy") })},
-		resource.TestStep{Config: simple(n, 5, `overrides = [{ key = "a", mode = "deny" }]`), Check: stored(t, n, func(p client.Policy) { require.Len(t, p.Overrides, 1) })},
-		resource.TestStep{Config: simple(n, 5, "overrides = []"), Check: stored(t, n, func(p client.Policy) { require.Empty(t, p.Overrides) })},
+		resource.TestStep{Config: simple(n, 5, ""), Check: stored(t, n, func(p client.Policy) {
+			require.Equal(t, int64(1), p.Version, "null for [] is no change of the policy")
+		})},
+		resource.TestStep{Config: simple(n, 5, `overrides = [{ key = "a", mode = "deny" }]`),
+			Check: stored(t, n, func(p client.Policy) {
+				require.Len(t, p.Overrides, 1)
+			})},
+		resource.TestStep{Config: simple(n, 5, "overrides = []"), Check: stored(t, n, func(p client.Policy) {
+			require.Empty(t, p.Overrides)
+		})},
 		resource.TestStep{Config: simple(n, 5, "overrides = []"), ConfigPlanChecks: noChange()},
 	)
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/sluicehq/sluice/terraform/provider/internal/provider"
 )
 
-// server is a configured provider, which a test talks to as Terraform 1.14 does: no OpenTofu knows list resources and actions yet.
+// server is a configured provider, which a test talks to as Terraform 1.14 does: no OpenTofu knows
+// list resources and actions yet.
 type server interface {
 	tfprotov6.ProviderServer
 	tfprotov6.ListResourceServer
@@ -27,7 +28,8 @@ func configured(t *testing.T) server {
 	require.True(t, ok)
 	all, err := s.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	require.NoError(t, err)
-	answer, err := s.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.14.0", Config: config(t, all.Provider, nil)})
+	answer, err := s.ConfigureProvider(t.Context(),
+		&tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.14.0", Config: config(t, all.Provider, nil)})
 	require.NoError(t, err)
 	require.Empty(t, answer.Diagnostics)
 	return s
@@ -64,14 +66,16 @@ func TestPoliciesThatWereMadeByHandAreFoundToBeImported(t *testing.T) {
 		for limit, want := range map[int64][]string{100: {"-a", "-b", "-c"}, 2: {"-a", "-b"}} {
 			stream, err := s.ListResource(t.Context(), &tfprotov6.ListResourceRequest{
 				TypeName: "sluice_limiter_policy", Limit: limit, IncludeResource: whole,
-				Config: config(t, all.ListResourceSchemas["sluice_limiter_policy"], map[string]string{"name_prefix": prefix}),
+				Config: config(t, all.ListResourceSchemas["sluice_limiter_policy"],
+					map[string]string{"name_prefix": prefix}),
 			})
 			require.NoError(t, err)
 			var found []string
 			for result := range stream.Results {
 				require.Empty(t, result.Diagnostics)
 				found = append(found, result.DisplayName[len(prefix):])
-				identity, err := result.Identity.IdentityData.Unmarshal(tftypes.Object{AttributeTypes: map[string]tftypes.Type{"name": tftypes.String}})
+				identity,
+					err := result.Identity.IdentityData.Unmarshal(tftypes.Object{AttributeTypes: map[string]tftypes.Type{"name": tftypes.String}})
 				require.NoError(t, err)
 				require.Contains(t, identity.String(), result.DisplayName)
 				require.Equal(t, whole, result.Resource != nil)
@@ -94,7 +98,8 @@ func TestAResetMakesAKeyStartAfresh(t *testing.T) {
 	require.NoError(t, err)
 	reset := func(policy string) []*tfprotov6.Diagnostic {
 		stream, err := s.InvokeAction(t.Context(), &tfprotov6.InvokeActionRequest{
-			ActionType: "sluice_limit_reset", Config: config(t, all.ActionSchemas["sluice_limit_reset"].Schema, map[string]string{"policy": policy, "key": key}),
+			ActionType: "sluice_limit_reset", Config: config(t, all.ActionSchemas["sluice_limit_reset"].Schema,
+				map[string]string{"policy": policy, "key": key}),
 		})
 		require.NoError(t, err)
 		for event := range stream.Events {

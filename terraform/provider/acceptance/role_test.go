@@ -8,14 +8,16 @@ import (
 	"time"
 )
 
-// role is a stand-in for AWS STS, which cannot be had here: it gives the credentials that the gateway knows to whoever assumes its role.
+// role is a stand-in for AWS STS, which cannot be had here: it gives the credentials that the
+// gateway knows to whoever assumes its role.
 type role struct{ arn, url string }
 
 func newRole(t *testing.T) role {
 	t.Helper()
 	r := role{arn: "arn:aws:iam::123456789012:role/limits"}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		if err := q.ParseForm(); err != nil || q.Form.Get("Action") != "AssumeRole" || q.Form.Get("RoleArn") != r.arn || q.Form.Get("ExternalId") != "x-1" {
+		if err := q.ParseForm(); err != nil || q.Form.Get("Action") != "AssumeRole" || q.Form.Get("RoleArn") != r.arn ||
+			q.Form.Get("ExternalId") != "x-1" {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}

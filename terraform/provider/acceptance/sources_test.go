@@ -23,14 +23,18 @@ func TestAPolicyThatIsMadeElsewhereCanBeRead(t *testing.T) {
 		Config: fmt.Sprintf(`data "sluice_limiter_policy" "p" { name = %q }`, n),
 		ConfigStateChecks: []statecheck.StateCheck{
 			statecheck.ExpectKnownValue(source, tfjsonpath.New("version"), knownvalue.Int64Exact(1)),
-			statecheck.ExpectKnownValue(source, tfjsonpath.New("etag"), knownvalue.StringRegexp(regexp.MustCompile(`^"1-`))),
-			statecheck.ExpectKnownValue(source, tfjsonpath.New("rules").AtSliceIndex(0), knownvalue.ObjectExact(map[string]knownvalue.Check{
-				"name": knownvalue.StringExact("daily"), "algorithm": knownvalue.StringExact("sliding_window"), "limit": knownvalue.Int64Exact(77),
-				"window": knownvalue.StringExact("1d"), "burst": knownvalue.Null(),
-			})),
+			statecheck.ExpectKnownValue(source, tfjsonpath.New("etag"),
+				knownvalue.StringRegexp(regexp.MustCompile(`^"1-`))),
+			statecheck.ExpectKnownValue(source, tfjsonpath.New("rules").AtSliceIndex(0),
+				knownvalue.ObjectExact(map[string]knownvalue.Check{
+					"name": knownvalue.StringExact("daily"), "algorithm": knownvalue.StringExact("sliding_window"),
+					"limit":  knownvalue.Int64Exact(77),
+					"window": knownvalue.StringExact("1d"), "burst": knownvalue.Null(),
+				})),
 		},
 	}, resource.TestStep{
-		Config: fmt.Sprintf(`data "sluice_limiter_policy" "p" { name = %q }`, name("nowhere")), ExpectError: regexp.MustCompile(`There is no such policy`),
+		Config:      fmt.Sprintf(`data "sluice_limiter_policy" "p" { name = %q }`, name("nowhere")),
+		ExpectError: regexp.MustCompile(`There is no such policy`),
 	})
 }
 
@@ -48,12 +52,16 @@ func TestAllPoliciesCanBeListedByPrefixOverSeveralPages(t *testing.T) {
 		Config: fmt.Sprintf(`data "sluice_limiter_policies" "p" { name_prefix = %q }`, prefix),
 		ConfigStateChecks: []statecheck.StateCheck{
 			statecheck.ExpectKnownValue(source, at, knownvalue.ListSizeExact(count)),
-			statecheck.ExpectKnownValue(source, at.AtSliceIndex(0).AtMapKey("name"), knownvalue.StringExact(prefix+"-00")),
-			statecheck.ExpectKnownValue(source, at.AtSliceIndex(count-1).AtMapKey("rules").AtSliceIndex(0).AtMapKey("limit"), knownvalue.Int64Exact(count)),
+			statecheck.ExpectKnownValue(source, at.AtSliceIndex(0).AtMapKey("name"),
+				knownvalue.StringExact(prefix+"-00")),
+			statecheck.ExpectKnownValue(source,
+				at.AtSliceIndex(count-1).AtMapKey("rules").AtSliceIndex(0).AtMapKey("limit"),
+				knownvalue.Int64Exact(count)),
 		},
 	}, resource.TestStep{
-		Config:            fmt.Sprintf(`data "sluice_limiter_policies" "p" { name_prefix = %q }`, name("nobody")),
-		ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(source, at, knownvalue.ListSizeExact(0))},
+		Config: fmt.Sprintf(`data "sluice_limiter_policies" "p" { name_prefix = %q }`, name("nobody")),
+		ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(source, at,
+			knownvalue.ListSizeExact(0))},
 	})
 }
 
@@ -69,7 +77,8 @@ func TestADecisionIsAPeekThatChargesNothing(t *testing.T) {
 			statecheck.ExpectKnownValue(source, tfjsonpath.New("remaining"), knownvalue.Int64Exact(remaining)),
 			statecheck.ExpectKnownValue(source, tfjsonpath.New("violated"), violated),
 			statecheck.ExpectKnownValue(source, tfjsonpath.New("degraded"), knownvalue.Bool(false)),
-			statecheck.ExpectKnownValue(source, tfjsonpath.New("rules").AtSliceIndex(0).AtMapKey("remaining"), knownvalue.Int64Exact(remaining)),
+			statecheck.ExpectKnownValue(source, tfjsonpath.New("rules").AtSliceIndex(0).AtMapKey("remaining"),
+				knownvalue.Int64Exact(remaining)),
 		}
 	}
 	charge := func() {
@@ -81,12 +90,14 @@ func TestADecisionIsAPeekThatChargesNothing(t *testing.T) {
 		resource.TestStep{Config: config, ConfigStateChecks: expect(true, 2, knownvalue.Null())},
 		resource.TestStep{Config: config, ConfigStateChecks: expect(true, 2, knownvalue.Null())},
 		resource.TestStep{PreConfig: charge, Config: config, ConfigStateChecks: expect(true, 1, knownvalue.Null())},
-		resource.TestStep{PreConfig: charge, Config: config, ConfigStateChecks: expect(false, 0, knownvalue.StringExact("daily"))},
+		resource.TestStep{PreConfig: charge, Config: config,
+			ConfigStateChecks: expect(false, 0, knownvalue.StringExact("daily"))},
 	)
 }
 
 func TestADecisionUnderNoPolicySaysSo(t *testing.T) {
 	run(t, resource.TestStep{
-		Config: fmt.Sprintf("data \"sluice_limiter_decision\" \"p\" {\n policy = %q\n key = \"k\"\n}", name("nowhere")), ExpectError: regexp.MustCompile(`no policy`),
+		Config:      fmt.Sprintf("data \"sluice_limiter_decision\" \"p\" {\n policy = %q\n key = \"k\"\n}", name("nowhere")),
+		ExpectError: regexp.MustCompile(`no policy`),
 	})
 }

@@ -20,7 +20,8 @@ terraform {
 func workspace(t *testing.T, env ...string) *tofu.Workspace {
 	t.Helper()
 	env = append([]string{
-		"SLUICE_ENDPOINT=" + system.APIURL, "SLUICE_REGION=" + region, "SLUICE_ACCESS_KEY=" + accessKey, "SLUICE_SECRET_KEY=" + secretKey,
+		"SLUICE_ENDPOINT=" + system.APIURL, "SLUICE_REGION=" + region, "SLUICE_ACCESS_KEY=" + accessKey,
+		"SLUICE_SECRET_KEY=" + secretKey,
 	}, env...)
 	w, err := tool.Open(t.TempDir(), built, env...)
 	require.NoError(t, err)

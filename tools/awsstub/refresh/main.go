@@ -1,5 +1,6 @@
-// refresh writes schema.json: the schema of hashicorp/aws for the types named on its standard input ("resource aws_sqs_queue",
-// "data aws_region"), read from the npm package @cdktn/provider-aws, which is generated from the real provider. See refresh.sh.
+// refresh writes schema.json: the schema of hashicorp/aws for the types named on its standard input
+// ("resource aws_sqs_queue", "data aws_region"), read from the npm package @cdktn/provider-aws,
+// which is generated from the real provider. See refresh.sh.
 package main
 
 import (

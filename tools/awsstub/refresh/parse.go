@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// The generated JavaScript is regular: a class for each block, whose members each open with a comment on their flags, and a function for each
-// block that tells its nesting. These patterns read exactly that.
+// The generated JavaScript is regular: a class for each block, whose members each open with a
+// comment on their flags, and a function for each block that tells its nesting. These patterns read
+// exactly that.
 var (
 	classPattern    = regexp.MustCompile(`(?m)^class (\w+) extends cdktn\.(\w+) \{`)
 	memberPattern   = regexp.MustCompile(`(?m)^\s*// (\S+) - computed: (true|false), optional: (true|false), required: (true|false)`)

@@ -25,7 +25,8 @@ type nested struct {
 // top is the schema of the resource itself.
 func (s *source) top() *block { return s.block(s.main, "") }
 
-// settings is the schema of the provider's own configuration, whose members have no getters: their nesting says it all.
+// settings is the schema of the provider's own configuration, whose members have no getters: their
+// nesting says it all.
 func (s *source) settings(function string) *block {
 	b := &block{Attributes: map[string]*attribute{}, Blocks: map[string]*nested{}}
 	for name, how := range s.nesting[function] {
@@ -59,7 +60,8 @@ func (s *source) block(class, function string) *block {
 		how, known := s.nesting[function][m.name]
 		if m.class == "" || !known || !how.isBlock || m.computed || how.mode == "map" {
 			b.Attributes[m.name] = &attribute{
-				Type: s.typeOf(m, how, known), Optional: m.optional, Required: m.required, Computed: m.computed, WriteOnly: strings.HasSuffix(m.name, "_wo"),
+				Type: s.typeOf(m, how, known), Optional: m.optional, Required: m.required, Computed: m.computed,
+				WriteOnly: strings.HasSuffix(m.name, "_wo"),
 			}
 			continue
 		}

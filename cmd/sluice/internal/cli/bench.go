@@ -18,7 +18,8 @@ import (
 )
 
 func (a *app) benchCommand() *cobra.Command {
-	return a.parent("bench", "Put load on a deployment, and measure it", a.benchLocksCommand(), a.benchJobsCommand(), a.benchLimitsCommand())
+	return a.parent("bench", "Put load on a deployment, and measure it", a.benchLocksCommand(), a.benchJobsCommand(),
+		a.benchLimitsCommand())
 }
 
 const benchLong = `
@@ -38,7 +39,8 @@ func benchFlags(c *cobra.Command, plan *load.Plan, span *duration) {
 }
 
 // benchCommand is one kind of load: prepare returns the call to repeat.
-func (a *app) bench(c *cobra.Command, args cobra.PositionalArgs, what string, prepare func(api *client.Client, args []string) func(context.Context, int) error) *cobra.Command {
+func (a *app) bench(c *cobra.Command, args cobra.PositionalArgs, what string,
+	prepare func(api *client.Client, args []string) func(context.Context, int) error) *cobra.Command {
 	var plan load.Plan
 	var span duration
 	c.Long += benchLong
@@ -69,7 +71,8 @@ func failure(err error) string {
 
 func (a *app) benchLocksCommand() *cobra.Command {
 	return a.bench(&cobra.Command{
-		Use: "locks [flags]", Short: "Take and release locks, each of its own", Long: "Take a lock and release it: two requests a call, of names that nobody else uses.",
+		Use: "locks [flags]", Short: "Take and release locks, each of its own",
+		Long:    "Take a lock and release it: two requests a call, of names that nobody else uses.",
 		Example: "  sluice bench locks --concurrency 16 --duration 30s",
 	}, cobra.NoArgs, "lock + release", func(api *client.Client, _ []string) func(context.Context, int) error {
 		run := strings.ToLower(rand.Text()[:8])
@@ -86,12 +89,14 @@ func (a *app) benchLocksCommand() *cobra.Command {
 func (a *app) benchJobsCommand() *cobra.Command {
 	var delay duration
 	c := a.bench(&cobra.Command{
-		Use: "jobs QUEUE [flags]", Short: "Push jobs and cancel them", Long: "Push a job that is due after --delay and cancel it: two requests a call. Nothing reaches the queue's consumers unless --delay is short.",
+		Use: "jobs QUEUE [flags]", Short: "Push jobs and cancel them",
+		Long:    "Push a job that is due after --delay and cancel it: two requests a call. Nothing reaches the queue's consumers unless --delay is short.",
 		Example: "  sluice bench jobs orders --rate 200 --duration 1m --json",
 	}, cobra.ExactArgs(1), "push + cancel", func(api *client.Client, args []string) func(context.Context, int) error {
 		queue := api.Queue(args[0])
 		return func(ctx context.Context, _ int) error {
-			receipt, err := queue.Push(ctx, client.Job{Payload: map[string]string{"from": "sluice bench"}, Delay: time.Duration(delay)})
+			receipt, err := queue.Push(ctx, client.Job{Payload: map[string]string{"from": "sluice bench"},
+				Delay: time.Duration(delay)})
 			if err != nil {
 				return err
 			}
@@ -107,12 +112,14 @@ func (a *app) benchJobsCommand() *cobra.Command {
 func (a *app) benchLimitsCommand() *cobra.Command {
 	var keys int
 	c := a.bench(&cobra.Command{
-		Use: "limits POLICY [flags]", Short: "Check a policy for many keys", Long: "Check a policy, charging it, for --keys keys that nobody else uses. A denial is an answer like any other.",
+		Use: "limits POLICY [flags]", Short: "Check a policy for many keys",
+		Long:    "Check a policy, charging it, for --keys keys that nobody else uses. A denial is an answer like any other.",
 		Example: "  sluice bench limits login --keys 1000 --concurrency 32",
 	}, cobra.ExactArgs(1), "checks", func(api *client.Client, args []string) func(context.Context, int) error {
 		run := strings.ToLower(rand.Text()[:8])
 		return func(ctx context.Context, n int) error {
-			_, err := api.Check(ctx, client.Check{Policy: args[0], Key: fmt.Sprintf("bench-%s-%d", run, (n+1)%max(keys, 1)), Cost: 1})
+			_, err := api.Check(ctx, client.Check{Policy: args[0],
+				Key: fmt.Sprintf("bench-%s-%d", run, (n+1)%max(keys, 1)), Cost: 1})
 			return err
 		}
 	})
@@ -121,7 +128,8 @@ func (a *app) benchLimitsCommand() *cobra.Command {
 }
 
 func (a *app) writeLoad(out io.Writer, what string, r load.Result) error {
-	if _, err := fmt.Fprintf(out, "%d calls of %s in %.1f s: %.0f a second\n", r.Calls, what, r.Seconds, r.PerSec); err != nil {
+	if _, err := fmt.Fprintf(out, "%d calls of %s in %.1f s: %.0f a second\n", r.Calls, what, r.Seconds,
+		r.PerSec); err != nil {
 		return err
 	}
 	t := a.table("P50", "P90", "P99", "MAX")
@@ -136,7 +144,8 @@ func (a *app) writeLoad(out io.Writer, what string, r load.Result) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if _, err := fmt.Fprintf(out, "%s %s: %d\n", table.Paint(a.colour(out), table.Red, "failed"), name, r.Errors[name]); err != nil {
+		if _, err := fmt.Fprintf(out, "%s %s: %d\n", table.Paint(a.colour(out), table.Red, "failed"), name,
+			r.Errors[name]); err != nil {
 			return err
 		}
 	}

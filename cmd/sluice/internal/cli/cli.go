@@ -27,7 +27,8 @@ type Program struct {
 	Stderr  io.Writer
 }
 
-// Run carries out a command line and returns the process's exit code. When ctx ends, so does the command.
+// Run carries out a command line and returns the process's exit code. When ctx ends, so does the
+// command.
 func (p Program) Run(ctx context.Context, args []string) int {
 	a := &app{Program: p}
 	root := a.root() //nolint:contextcheck // cobra hands ctx to each command
@@ -62,19 +63,23 @@ Exit codes:
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use: "sluice", Short: "Locks, delayed jobs and rate limits on AWS", Long: long, SilenceErrors: true, SilenceUsage: true, Args: noCommand,
+		Use: "sluice", Short: "Locks, delayed jobs and rate limits on AWS", Long: long, SilenceErrors: true,
+		SilenceUsage: true, Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	a.timeout = duration(10 * time.Second)
 	f := root.PersistentFlags()
 	f.StringVar(&a.endpoint, "endpoint", "", "`URL` of the API (default $SLUICE_ENDPOINT)")
-	f.StringVar(&a.auth, "auth", "", "aws_iam or none (default $SLUICE_AUTH, else none for this machine and aws_iam for any other)")
-	f.StringVar(&a.region, "region", "", "AWS region to sign for (default: the endpoint's, else the AWS configuration's)")
+	f.StringVar(&a.auth, "auth", "",
+		"aws_iam or none (default $SLUICE_AUTH, else none for this machine and aws_iam for any other)")
+	f.StringVar(&a.region, "region", "",
+		"AWS region to sign for (default: the endpoint's, else the AWS configuration's)")
 	f.StringVar(&a.profile, "profile", "", "profile of the AWS configuration")
 	f.Var(&a.timeout, "timeout", "how long one request may take, without the time a lock waits")
 	f.BoolVar(&a.json, "json", false, "print JSON")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "print only results and errors")
-	root.AddCommand(a.lockCommand(), a.jobsCommand(), a.limitsCommand(), a.policiesCommand(), a.healthCommand(), a.benchCommand(), a.versionCommand())
+	root.AddCommand(a.lockCommand(), a.jobsCommand(), a.limitsCommand(), a.policiesCommand(), a.healthCommand(),
+		a.benchCommand(), a.versionCommand())
 	a.watch(root)
 	return root
 }
@@ -99,7 +104,8 @@ func (a *app) client(ctx context.Context) (*client.Client, error) {
 			"the local stack (go run ./localstack up) is http://127.0.0.1:4000")}
 	}
 	cfg := client.Config{
-		Endpoint: endpoint, Auth: client.Auth(first(a.auth, a.Getenv("SLUICE_AUTH"), defaultAuth(endpoint))), Region: a.region,
+		Endpoint: endpoint, Auth: client.Auth(first(a.auth, a.Getenv("SLUICE_AUTH"), defaultAuth(endpoint))),
+		Region:  a.region,
 		Timeout: time.Duration(a.timeout), UserAgent: "sluice-cli/" + version(),
 	}
 	if a.profile != "" && cfg.Auth == client.IAM {
@@ -135,8 +141,10 @@ func defaultAuth(endpoint string) string {
 	return string(client.IAM)
 }
 
-// command completes a command: its arguments are checked before anything else, and a client is made for run.
-func (a *app) command(c *cobra.Command, args cobra.PositionalArgs, run func(ctx context.Context, api *client.Client, args []string) error) *cobra.Command {
+// command completes a command: its arguments are checked before anything else, and a client is made
+// for run.
+func (a *app) command(c *cobra.Command, args cobra.PositionalArgs,
+	run func(ctx context.Context, api *client.Client, args []string) error) *cobra.Command {
 	c.DisableFlagsInUseLine = true
 	c.Args = func(cmd *cobra.Command, given []string) error {
 		if args(cmd, given) != nil {

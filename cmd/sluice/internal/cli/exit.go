@@ -84,7 +84,8 @@ func codeOf(ctx context.Context, err error) int {
 	}{
 		{exitUsage, []error{client.ErrInvalidRequest, client.ErrPayloadTooLarge}},
 		{exitNotFound, []error{client.ErrNotFound}},
-		{exitDenied, []error{client.ErrLockHeld, client.ErrLockNotHeld, client.ErrJobConflict, client.ErrPreconditionFailed, client.ErrQuotaExceeded}},
+		{exitDenied, []error{client.ErrLockHeld, client.ErrLockNotHeld, client.ErrJobConflict,
+			client.ErrPreconditionFailed, client.ErrQuotaExceeded}},
 		{exitUnavailable, []error{client.ErrStoreUnavailable, client.ErrUnreachable}},
 	} {
 		for _, sentinel := range kind.sentinels {

@@ -33,7 +33,8 @@ func (a *app) healthCommand() *cobra.Command {
 func (a *app) writeHealth(out io.Writer, h client.Health) error {
 	t := a.table("CHECK", "STATUS", "TOOK", "DETAIL")
 	for _, c := range h.Checks {
-		t.Row(table.Text(c.Name), statusCell(c.Status), table.Cell{Text: strconv.FormatFloat(c.LatencyMS, 'f', 1, 64) + "ms", Right: true}, table.Text(c.Detail))
+		t.Row(table.Text(c.Name), statusCell(c.Status),
+			table.Cell{Text: strconv.FormatFloat(c.LatencyMS, 'f', 1, 64) + "ms", Right: true}, table.Text(c.Detail))
 	}
 	if err := t.Write(out); err != nil {
 		return err

@@ -17,7 +17,8 @@ import (
 
 func (a *app) jobsCommand() *cobra.Command {
 	return a.parent("jobs", "Push delayed jobs, and look after queues",
-		a.jobsPushCommand(), a.jobsGetCommand(), a.jobsListCommand(), a.jobsRescheduleCommand(), a.jobsCancelCommand(), a.jobsAckCommand(), a.jobsNackCommand(),
+		a.jobsPushCommand(), a.jobsGetCommand(), a.jobsListCommand(), a.jobsRescheduleCommand(), a.jobsCancelCommand(),
+		a.jobsAckCommand(), a.jobsNackCommand(),
 		a.jobsRedriveCommand(), a.jobsStatsCommand(), a.jobsPauseCommand(), a.jobsResumeCommand())
 }
 
@@ -107,7 +108,8 @@ func (a *app) jobsListCommand() *cobra.Command {
 		return a.print(page, func(out io.Writer) error { return a.writeJobs(out, page) })
 	})
 	f := c.Flags()
-	f.StringVar(&state, "state", "", "only those that are scheduled, dispatching, dispatched, awaiting_ack, succeeded, canceled, expired or dead")
+	f.StringVar(&state, "state", "",
+		"only those that are scheduled, dispatching, dispatched, awaiting_ack, succeeded, canceled, expired or dead")
 	f.IntVar(&limit, "limit", 50, "jobs of one page: 1 to 200")
 	f.StringVar(&cursor, "cursor", "", "where to go on, as the page before said")
 	f.BoolVar(&all, "all", false, "every page")
@@ -135,7 +137,8 @@ func (a *app) writeJobs(out io.Writer, page client.JobPage) error {
 	now := time.Now()
 	t := a.table("ID", "STATE", "ATTEMPT", "DUE", "LAST ERROR")
 	for _, j := range page.Jobs {
-		t.Row(table.Text(j.ID), stateCell(j.State), table.Cell{Text: fmt.Sprintf("%d/%d", j.Attempt, j.MaxAttempts), Right: true},
+		t.Row(table.Text(j.ID), stateCell(j.State),
+			table.Cell{Text: fmt.Sprintf("%d/%d", j.Attempt, j.MaxAttempts), Right: true},
 			table.Text(human.Instant(j.RunAt, now)), table.Text(cut(text(j.LastError))))
 	}
 	if err := t.Write(out); err != nil {
@@ -213,7 +216,8 @@ func (a *app) settled(s client.Settled, err error) error {
 
 func (a *app) jobsAckCommand() *cobra.Command {
 	return a.command(&cobra.Command{
-		Use: "ack QUEUE ID ATTEMPT", Short: "Say that an attempt succeeded", Example: "  sluice jobs ack orders order-42 1",
+		Use: "ack QUEUE ID ATTEMPT", Short: "Say that an attempt succeeded",
+		Example: "  sluice jobs ack orders order-42 1",
 	}, cobra.ExactArgs(3), func(ctx context.Context, api *client.Client, args []string) error {
 		n, err := attempt(args[2])
 		if err != nil {
@@ -235,7 +239,8 @@ func (a *app) jobsNackCommand() *cobra.Command {
 	var why string
 	var delay duration
 	c := a.command(&cobra.Command{
-		Use: "nack QUEUE ID ATTEMPT [flags]", Short: "Say that an attempt failed: the next one is scheduled, or the job is dead",
+		Use:     "nack QUEUE ID ATTEMPT [flags]",
+		Short:   "Say that an attempt failed: the next one is scheduled, or the job is dead",
 		Example: "  sluice jobs nack orders order-42 1 --error 'no stock' --delay 10m",
 	}, cobra.ExactArgs(3), nil)
 	c.Flags().StringVar(&why, "error", "", "why, for jobs get and list")

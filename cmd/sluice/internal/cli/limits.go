@@ -15,7 +15,8 @@ import (
 )
 
 func (a *app) limitsCommand() *cobra.Command {
-	return a.parent("limits", "Check rate limits", a.limitsCheckCommand(), a.limitsPeekCommand(), a.limitsRefundCommand(), a.limitsResetCommand())
+	return a.parent("limits", "Check rate limits", a.limitsCheckCommand(), a.limitsPeekCommand(),
+		a.limitsRefundCommand(), a.limitsResetCommand())
 }
 
 func (a *app) limitsCheckCommand() *cobra.Command {
@@ -33,7 +34,8 @@ func (a *app) limitsCheckCommand() *cobra.Command {
 
 func (a *app) limitsPeekCommand() *cobra.Command {
 	return a.command(&cobra.Command{
-		Use: "peek POLICY KEY", Short: "Show the decision as it would be; nothing is charged", Example: "  sluice limits peek login ann",
+		Use: "peek POLICY KEY", Short: "Show the decision as it would be; nothing is charged",
+		Example: "  sluice limits peek login ann",
 	}, cobra.ExactArgs(2), func(ctx context.Context, api *client.Client, args []string) error {
 		return a.decision(api.Peek(ctx, args[0], args[1]))
 	})
@@ -42,7 +44,8 @@ func (a *app) limitsPeekCommand() *cobra.Command {
 func (a *app) limitsRefundCommand() *cobra.Command {
 	var cost int64
 	c := a.command(&cobra.Command{
-		Use: "refund POLICY KEY [flags]", Short: "Give back what was charged", Example: "  sluice limits refund export tenant-7 --cost 20",
+		Use: "refund POLICY KEY [flags]", Short: "Give back what was charged",
+		Example: "  sluice limits refund export tenant-7 --cost 20",
 	}, cobra.ExactArgs(2), func(ctx context.Context, api *client.Client, args []string) error {
 		d, err := api.Refund(ctx, args[0], args[1], cost)
 		if err != nil {
@@ -101,7 +104,8 @@ func (a *app) writeDecision(out io.Writer, d client.Decision) error {
 	}
 	t := a.table("RULE", "ALGORITHM", "LIMIT", "REMAINING", "FULL IN")
 	for _, r := range d.Rules {
-		t.Row(table.Text(r.Name), table.Text(string(r.Algorithm)), table.Cell{Text: perWindow(r.Limit, r.WindowMS), Right: true},
+		t.Row(table.Text(r.Name), table.Text(string(r.Algorithm)),
+			table.Cell{Text: perWindow(r.Limit, r.WindowMS), Right: true},
 			count(r.Remaining), table.Cell{Text: human.Duration(milliseconds(r.ResetAfterMS)), Right: true})
 	}
 	return t.Write(out)

@@ -17,7 +17,8 @@ import (
 )
 
 func (a *app) lockCommand() *cobra.Command {
-	return a.parent("lock", "Run a command under a lock, and look after locks", a.lockRunCommand(), a.lockStatusCommand(), a.lockReleaseCommand())
+	return a.parent("lock", "Run a command under a lock, and look after locks", a.lockRunCommand(),
+		a.lockStatusCommand(), a.lockReleaseCommand())
 }
 
 // which names a lock or a semaphore.
@@ -47,7 +48,9 @@ func (a *app) lockStatusCommand() *cobra.Command {
 		if err := w.check(); err != nil {
 			return err
 		}
-		inspect := func() (client.LockState, error) { return api.Inspect(ctx, args[0], client.Consistency(w.consistency)) }
+		inspect := func() (client.LockState, error) {
+			return api.Inspect(ctx, args[0], client.Consistency(w.consistency))
+		}
 		if w.semaphore {
 			inspect = func() (client.LockState, error) { return api.Semaphore(args[0], 1).Inspect(ctx) }
 		}
@@ -75,7 +78,8 @@ func (a *app) writeLock(out io.Writer, s client.LockState) error {
 	now := time.Now()
 	t := a.table("OWNER", "FENCE", "HELD SINCE", "LEASE ENDS", "METADATA")
 	for _, h := range s.Holders {
-		t.Row(table.Text(first(h.Owner, "-")), table.Cell{Text: strconv.FormatInt(h.Fence, 10), Right: true}, table.Text(human.Instant(h.AcquiredAt, now)),
+		t.Row(table.Text(first(h.Owner, "-")), table.Cell{Text: strconv.FormatInt(h.Fence, 10), Right: true},
+			table.Text(human.Instant(h.AcquiredAt, now)),
 			table.Text(human.Instant(h.ExpiresAt, now)), table.Text(first(string(h.Metadata), "-")))
 	}
 	return t.Write(out)
@@ -86,7 +90,8 @@ func (a *app) lockReleaseCommand() *cobra.Command {
 	var token string
 	var force bool
 	c := a.command(&cobra.Command{
-		Use: "release NAME (--token TOKEN | --force) [flags]", Short: "Release a lock by its token, or take it from its holders by force",
+		Use:   "release NAME (--token TOKEN | --force) [flags]",
+		Short: "Release a lock by its token, or take it from its holders by force",
 		Long: "Release a lock by its token, which is SLUICE_LOCK_TOKEN under `sluice lock run`.\n\n" +
 			"--force takes it from whoever holds it. They learn of it at their next renewal, and their fence is lower than the next holder's.",
 		Example: "  sluice lock release nightly-report --token \"$SLUICE_LOCK_TOKEN\"\n  sluice lock release nightly-report --force",

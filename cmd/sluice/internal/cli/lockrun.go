@@ -144,10 +144,12 @@ func (r *lockRun) run(ctx context.Context, api *client.Client) error {
 	signal.Notify(held, group.Unstoppable()...) // a holder that is stopped cannot renew: it is not
 	defer signal.Stop(held)
 	if ctx.Err() != nil { // a signal that came before there was anybody to pass it on to
-		return errors.Join(codedError{exitInterrupted, errors.New("interrupted; the command was not run")}, lock.Unlock(ctx))
+		return errors.Join(codedError{exitInterrupted, errors.New("interrupted; the command was not run")},
+			lock.Unlock(ctx))
 	}
 	cmd.Env = append(r.app.Environ(),
-		"SLUICE_LOCK_NAME="+r.name, "SLUICE_LOCK_TOKEN="+lock.Token(), "SLUICE_FENCE="+strconv.FormatInt(lock.Fence(), 10))
+		"SLUICE_LOCK_NAME="+r.name, "SLUICE_LOCK_TOKEN="+lock.Token(),
+		"SLUICE_FENCE="+strconv.FormatInt(lock.Fence(), 10))
 	g, err := group.Start(cmd)
 	if err != nil {
 		return errors.Join(codedError{exitNotRun, fmt.Errorf("cannot run %s: %w", r.command[0], err)}, lock.Unlock(ctx))
@@ -167,7 +169,9 @@ func (r *lockRun) prepare() (*exec.Cmd, error) {
 	}
 	cmd := &exec.Cmd{Path: path, Args: r.command}
 	streams := []any{r.app.Stdin, r.app.Stdout, r.app.Stderr}
-	for i, into := range []func(*os.File){func(f *os.File) { cmd.Stdin = f }, func(f *os.File) { cmd.Stdout = f }, func(f *os.File) { cmd.Stderr = f }} {
+	for i, into := range []func(*os.File){func(f *os.File) {
+		cmd.Stdin = f
+	}, func(f *os.File) { cmd.Stdout = f }, func(f *os.File) { cmd.Stderr = f }} {
 		if f, ok := streams[i].(*os.File); ok {
 			into(f)
 		}
@@ -178,8 +182,10 @@ func (r *lockRun) prepare() (*exec.Cmd, error) {
 // acquire takes the lock, and says so when that takes a while.
 func (r *lockRun) acquire(ctx context.Context, api *client.Client) (*client.Lock, error) {
 	o := client.LockOptions{
-		TTL: time.Duration(r.ttl), Wait: time.Duration(r.wait), Owner: r.owner, Consistency: client.Consistency(r.consistency),
-		Margin: time.Duration(r.grace) + r.killMargin(), Metadata: map[string]any{"command": r.command[0], "pid": os.Getpid()},
+		TTL: time.Duration(r.ttl), Wait: time.Duration(r.wait), Owner: r.owner,
+		Consistency: client.Consistency(r.consistency),
+		Margin:      time.Duration(r.grace) + r.killMargin(),
+		Metadata:    map[string]any{"command": r.command[0], "pid": os.Getpid()},
 	}
 	if r.shared {
 		o.Mode = client.Shared
@@ -199,7 +205,8 @@ func (r *lockRun) acquire(ctx context.Context, api *client.Client) (*client.Lock
 	defer context.AfterFunc(ctx, stop)()
 	lock, err := try(taking, r.name, o)
 	waits := !r.waitSet || r.wait > 0
-	if e, held := errors.AsType[*client.Error](err); held && waits && (errors.Is(err, client.ErrLockHeld) || errors.Is(err, client.ErrStoreUnavailable)) {
+	if e, held := errors.AsType[*client.Error](err); held && waits &&
+		(errors.Is(err, client.ErrLockHeld) || errors.Is(err, client.ErrStoreUnavailable)) {
 		r.app.note("sluice: waiting: %s", e)
 		lock, err = wait(taking, r.name, o)
 	}
@@ -207,8 +214,10 @@ func (r *lockRun) acquire(ctx context.Context, api *client.Client) (*client.Lock
 	case err == nil:
 		return lock, nil
 	case ctx.Err() != nil:
-		return nil, codedError{exitInterrupted, errors.New("interrupted while waiting for the lock; the command was not run")}
-	case errors.Is(err, client.ErrLockHeld), errors.Is(err, client.ErrStoreUnavailable), errors.Is(err, client.ErrUnreachable):
+		return nil,
+			codedError{exitInterrupted, errors.New("interrupted while waiting for the lock; the command was not run")}
+	case errors.Is(err, client.ErrLockHeld), errors.Is(err, client.ErrStoreUnavailable),
+		errors.Is(err, client.ErrUnreachable):
 		return nil, codedError{exitNoLock, err}
 	}
 	return nil, err
@@ -221,7 +230,8 @@ func (r *lockRun) close(ctx context.Context, api *client.Client) {
 	again, stop := signal.NotifyContext(ending, os.Interrupt)
 	defer stop()
 	if err := api.Close(again); err != nil {
-		r.app.note("sluice: the lock may still be granted to this command, and is then free again after its TTL, %s", human.Duration(time.Duration(r.ttl)))
+		r.app.note("sluice: the lock may still be granted to this command, and is then free again after its TTL, %s",
+			human.Duration(time.Duration(r.ttl)))
 	}
 }
 

@@ -21,7 +21,8 @@ import (
 )
 
 func (a *app) policiesCommand() *cobra.Command {
-	return a.parent("policies", "Look after the limiter's policies", a.policiesListCommand(), a.policiesGetCommand(), a.policiesPutCommand(), a.policiesDeleteCommand())
+	return a.parent("policies", "Look after the limiter's policies", a.policiesListCommand(), a.policiesGetCommand(),
+		a.policiesPutCommand(), a.policiesDeleteCommand())
 }
 
 func (a *app) policiesListCommand() *cobra.Command {
@@ -38,7 +39,8 @@ func (a *app) policiesListCommand() *cobra.Command {
 		return a.print(map[string]any{"policies": policies}, func(out io.Writer) error {
 			t := a.table("POLICY", "MODE", "RULES", "OVERRIDES", "VERSION", "CHANGED")
 			for _, p := range policies {
-				t.Row(table.Text(p.Name), modeCell(p.Mode), table.Text(rules(p.Rules)), count(int64(len(p.Overrides))), count(p.Version),
+				t.Row(table.Text(p.Name), modeCell(p.Mode), table.Text(rules(p.Rules)), count(int64(len(p.Overrides))),
+					count(p.Version),
 					table.Text(human.Instant(p.UpdatedAt, time.Now())))
 			}
 			return t.Write(out)
@@ -123,7 +125,8 @@ func (a *app) policiesPutCommand() *cobra.Command {
 	return c
 }
 
-// readPolicy reads a policy, and refuses a field that it does not know: a misspelt one must not be ignored.
+// readPolicy reads a policy, and refuses a field that it does not know: a misspelt one must not be
+// ignored.
 func (a *app) readPolicy(name, path string) (policy.Policy, error) {
 	var p policy.Policy
 	var text []byte
@@ -139,7 +142,8 @@ func (a *app) readPolicy(name, path string) (policy.Policy, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&p); err != nil {
-		return p, usageError{fmt.Errorf("%s is no policy: %w", first(map[bool]string{true: "standard input"}[path == "-"], path), err)}
+		return p, usageError{fmt.Errorf("%s is no policy: %w",
+			first(map[bool]string{true: "standard input"}[path == "-"], path), err)}
 	}
 	if decoder.More() {
 		return p, usageError{errors.New("there is something after the policy")}

@@ -72,7 +72,8 @@ func (a *app) jobsPushCommand() *cobra.Command {
 }
 
 func (p *push) complete() {
-	p.job.Delay, p.job.RunAt, p.job.ExpiresAt, p.job.AckTimeout = time.Duration(p.delay), p.runAt.Time, p.expiresAt.Time, time.Duration(p.ackTimeout)
+	p.job.Delay, p.job.RunAt, p.job.ExpiresAt, p.job.AckTimeout = time.Duration(p.delay), p.runAt.Time,
+		p.expiresAt.Time, time.Duration(p.ackTimeout)
 	if p.backoff > 0 || p.backoffMax > 0 {
 		p.job.Backoff = &client.Backoff{Initial: time.Duration(p.backoff), Max: time.Duration(p.backoffMax)}
 	}
@@ -108,7 +109,8 @@ func (p *push) one(ctx context.Context, q *client.Queue, text string) error {
 	}
 	p.warn(receipt)
 	return p.app.print(receipt, func(out io.Writer) error {
-		_, err := fmt.Fprintf(out, "%s is %s, due %s\n", receipt.ID, receipt.State, human.Instant(receipt.RunAt, time.Now()))
+		_, err := fmt.Fprintf(out, "%s is %s, due %s\n", receipt.ID, receipt.State,
+			human.Instant(receipt.RunAt, time.Now()))
 		return err
 	})
 }

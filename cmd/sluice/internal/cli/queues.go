@@ -17,7 +17,8 @@ import (
 
 func (a *app) jobsStatsCommand() *cobra.Command {
 	return a.command(&cobra.Command{
-		Use: "stats [QUEUE]", Short: "Count the jobs of every queue, or of one", Example: "  sluice jobs stats\n  sluice jobs stats orders --json",
+		Use: "stats [QUEUE]", Short: "Count the jobs of every queue, or of one",
+		Example: "  sluice jobs stats\n  sluice jobs stats orders --json",
 	}, cobra.MaximumNArgs(1), func(ctx context.Context, api *client.Client, args []string) error {
 		if len(args) == 1 {
 			stats, err := api.Queue(args[0]).Stats(ctx)
@@ -50,7 +51,8 @@ func (a *app) queues(err error, doc any, queues ...client.QueueStats) error {
 			if q.Dead > 0 {
 				dead.Colour = table.Red
 			}
-			t.Row(table.Text(q.Name), count(q.Scheduled), count(q.Due), count(q.Dispatching), count(q.AwaitingAck), dead,
+			t.Row(table.Text(q.Name), count(q.Scheduled), count(q.Due), count(q.Dispatching), count(q.AwaitingAck),
+				dead,
 				table.Cell{Text: outbox, Right: true}, table.Cell{Text: oldest, Right: true}, paused)
 		}
 		return t.Write(out)

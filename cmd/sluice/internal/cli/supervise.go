@@ -11,7 +11,8 @@ import (
 	"github.com/sluicehq/sluice/cmd/sluice/internal/group"
 )
 
-// supervise passes signals on until the command has ended, and ends its group when the lock is lost or the command has left something behind.
+// supervise passes signals on until the command has ended, and ends its group when the lock is lost
+// or the command has left something behind.
 func (r *lockRun) supervise(lock *client.Lock, g *group.Group, signals <-chan os.Signal) {
 	for {
 		select {
@@ -29,9 +30,11 @@ func (r *lockRun) supervise(lock *client.Lock, g *group.Group, signals <-chan os
 	}
 }
 
-// left is how long a group may take to end: the grace, but no longer than the lease lasts; and no time at all when another may hold the lock.
+// left is how long a group may take to end: the grace, but no longer than the lease lasts; and no
+// time at all when another may hold the lock.
 func (r *lockRun) left(lock *client.Lock) time.Duration {
-	if err := lock.Err(); errors.Is(err, client.ErrStolen) || errors.Is(err, client.ErrForced) || errors.Is(err, client.ErrLockNotHeld) {
+	if err := lock.Err(); errors.Is(err, client.ErrStolen) || errors.Is(err, client.ErrForced) ||
+		errors.Is(err, client.ErrLockNotHeld) {
 		return 0
 	}
 	return max(0, min(time.Duration(r.grace), time.Until(lock.ValidUntil())-r.killMargin()))
@@ -46,7 +49,8 @@ func (r *lockRun) finish(ctx context.Context, lock *client.Lock, g *group.Group)
 	case lostBefore != nil:
 		return codedError{exitLost, fmt.Errorf("the command was ended (%d): %w", code, lostBefore)}
 	case errors.Is(err, client.ErrLockNotHeld), err != nil && lock.Err() != nil:
-		return codedError{exitLost, fmt.Errorf("the command had ended (%d), but the lock was lost before: %w", code, err)}
+		return codedError{exitLost, fmt.Errorf("the command had ended (%d), but the lock was lost before: %w", code,
+			err)}
 	case err != nil:
 		r.app.note("sluice: the lock is left to its TTL: %v", err)
 	}

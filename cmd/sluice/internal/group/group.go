@@ -1,4 +1,5 @@
-// Package group runs a command in a process group of its own, and ends the whole group: a shell's children and theirs, too.
+// Package group runs a command in a process group of its own, and ends the whole group: a shell's
+// children and theirs, too.
 //
 // What leaves the group on purpose, as a daemon does with setsid, is out of reach.
 package group
@@ -19,10 +20,12 @@ type Group struct {
 	restore func() // gives the terminal back
 }
 
-// Start starts cmd. Its standard streams must be files or nil, so that what outlives the command holds nobody up.
+// Start starts cmd. Its standard streams must be files or nil, so that what outlives the command
+// holds nobody up.
 //
-// Where standard input is the terminal in whose foreground this process runs, the group takes the foreground: keys such as Ctrl-C reach it, and it may
-// read. On Linux the command is killed should this process be.
+// Where standard input is the terminal in whose foreground this process runs, the group takes the
+// foreground: keys such as Ctrl-C reach it, and it may read. On Linux the command is killed should
+// this process be.
 func Start(cmd *exec.Cmd) (*Group, error) {
 	g := &Group{cmd: cmd, exited: make(chan struct{}), restore: func() {}}
 	attributes := attributes()
@@ -34,7 +37,8 @@ func Start(cmd *exec.Cmd) (*Group, error) {
 	adopt()
 	started := make(chan error, 1)
 	go func() {
-		// The kernel kills the command when the thread that started it ends: it must not, before the command does.
+		// The kernel kills the command when the thread that started it ends: it must not, before
+		// the command does.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -64,7 +68,8 @@ func (g *Group) ExitCode() int {
 	return g.cmd.ProcessState.ExitCode()
 }
 
-// End ends the group: SIGTERM, and SIGKILL to what is left after grace. It returns when nothing is left, and gives the terminal back.
+// End ends the group: SIGTERM, and SIGKILL to what is left after grace. It returns when nothing is
+// left, and gives the terminal back.
 func (g *Group) End(grace time.Duration) {
 	defer g.restore()
 	if grace > 0 && g.Signal(syscall.SIGTERM) == nil {
@@ -78,12 +83,14 @@ func (g *Group) End(grace time.Duration) {
 }
 
 const (
-	// killWait bounds how long the kernel may take to end what was killed; a process in uninterruptible sleep can take longer.
+	// killWait bounds how long the kernel may take to end what was killed; a process in
+	// uninterruptible sleep can take longer.
 	killWait = 2 * time.Second
 	poll     = 5 * time.Millisecond
 )
 
-// gone waits until the group has no process left, and reports false when that takes longer than limit.
+// gone waits until the group has no process left, and reports false when that takes longer than
+// limit.
 func (g *Group) gone(limit time.Duration) bool {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// Signal kills the command on a system without process groups, whatever the signal: what the command has started is out of reach there.
+// Signal kills the command on a system without process groups, whatever the signal: what the
+// command has started is out of reach there.
 func (g *Group) Signal(s os.Signal) error {
 	if s == syscall.SIGKILL || s == syscall.SIGTERM || s == os.Interrupt {
 		return g.cmd.Process.Kill()

@@ -24,13 +24,16 @@ func (g *Group) wake() { _ = g.Signal(syscall.SIGCONT) }
 
 // Forwarded are the signals to pass on to a group.
 func Forwarded() []os.Signal {
-	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT}
+	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+		syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT}
 }
 
-// Unstoppable are the signals that would stop this process, and with it whatever it has to do in time.
+// Unstoppable are the signals that would stop this process, and with it whatever it has to do in
+// time.
 func Unstoppable() []os.Signal { return []os.Signal{syscall.SIGTSTP} }
 
-// alive tells whether the group has a process. Orphans that became this process's children are reaped, or they would count for ever.
+// alive tells whether the group has a process. Orphans that became this process's children are
+// reaped, or they would count for ever.
 func (g *Group) alive() bool {
 	select {
 	case <-g.exited: // the command itself is reaped by its Wait
@@ -55,7 +58,8 @@ func takeForeground(a *syscall.SysProcAttr, terminal *os.File) {
 	a.Foreground, a.Ctty = true, int(terminal.Fd())
 }
 
-// regainForeground puts this process's group back. A background process that does so is stopped by SIGTTOU unless it ignores that.
+// regainForeground puts this process's group back. A background process that does so is stopped by
+// SIGTTOU unless it ignores that.
 func regainForeground(terminal *os.File) {
 	signal.Ignore(syscall.SIGTTOU)
 	defer signal.Reset(syscall.SIGTTOU)

@@ -16,7 +16,8 @@ const (
 
 var errDuration = errors.New(`must be a number with a unit, such as 500ms, 90s, 5m, 1h30m, 2d or 1w`)
 
-// ParseDuration reads what time.ParseDuration does, and days and weeks: "1d12h". A number without a unit is only right when it is 0.
+// ParseDuration reads what time.ParseDuration does, and days and weeks: "1d12h". A number without a
+// unit is only right when it is 0.
 func ParseDuration(text string) (time.Duration, error) {
 	rest, negative := strings.CutPrefix(strings.TrimSpace(text), "-")
 	if rest == "" {
@@ -51,7 +52,8 @@ func ParseDuration(text string) (time.Duration, error) {
 	return total, nil
 }
 
-// Duration writes d in the two largest units that say enough: "2d3h", "1h30m", "5m12s", "3.2s", "85ms".
+// Duration writes d in the two largest units that say enough: "2d3h", "1h30m", "5m12s", "3.2s",
+// "85ms".
 func Duration(d time.Duration) string {
 	if d < 0 {
 		return "-" + Duration(-d)
@@ -92,7 +94,8 @@ func When(t, now time.Time) string {
 	}
 }
 
-// Instant writes t in its location to the second, and its distance from now: "2026-01-02 15:04:05 (in 5m)".
+// Instant writes t in its location to the second, and its distance from now: "2026-01-02 15:04:05
+// (in 5m)".
 func Instant(t, now time.Time) string {
 	if t.IsZero() {
 		return "-"

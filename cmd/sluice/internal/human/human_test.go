@@ -15,8 +15,10 @@ const day = 24 * time.Hour
 func TestDurationsAreReadAsPeopleWriteThem(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
-		"90s": 90 * time.Second, "5m": 5 * time.Minute, "2d": 2 * day, "1w": 7 * day, "1d12h": 36 * time.Hour, "1w1d": 8 * day, "1.5d": 36 * time.Hour,
-		"1h30m": 90 * time.Minute, "250ms": 250 * time.Millisecond, "0": 0, "-5m": -5 * time.Minute, "-1d": -day, "3650d": 3650 * day,
+		"90s": 90 * time.Second, "5m": 5 * time.Minute, "2d": 2 * day, "1w": 7 * day, "1d12h": 36 * time.Hour,
+		"1w1d": 8 * day, "1.5d": 36 * time.Hour,
+		"1h30m": 90 * time.Minute, "250ms": 250 * time.Millisecond, "0": 0, "-5m": -5 * time.Minute, "-1d": -day,
+		"3650d": 3650 * day,
 	} {
 		got, err := human.ParseDuration(text)
 		require.NoError(t, err, text)
@@ -25,7 +27,8 @@ func TestDurationsAreReadAsPeopleWriteThem(t *testing.T) {
 	got, err := human.ParseDuration(" 3s ")
 	require.NoError(t, err)
 	require.Equal(t, 3*time.Second, got)
-	for _, text := range []string{"", "-", "5", "5 minutes", "d", "xd", "1d1d", "1h2d", "soon", "--5m", "1d-5h", "99999999999w", "99999999d99999999h", "NaNd", "1d5"} {
+	for _, text := range []string{"", "-", "5", "5 minutes", "d", "xd", "1d1d", "1h2d", "soon", "--5m", "1d-5h",
+		"99999999999w", "99999999d99999999h", "NaNd", "1d5"} {
 		_, err := human.ParseDuration(text)
 		require.Error(t, err, text)
 	}
@@ -34,8 +37,10 @@ func TestDurationsAreReadAsPeopleWriteThem(t *testing.T) {
 func TestDurationsAreWrittenInTwoUnits(t *testing.T) {
 	t.Parallel()
 	for want, d := range map[string]time.Duration{
-		"0ms": 0, "85ms": 85*time.Millisecond + 900*time.Microsecond, "1s": time.Second, "3.2s": 3290 * time.Millisecond, "12s": 12900 * time.Millisecond,
-		"5m12s": 5*time.Minute + 12*time.Second, "5m": 5 * time.Minute, "1h30m": 90 * time.Minute, "2d3h": 2*day + 3*time.Hour + 59*time.Minute, "-5m": -5 * time.Minute,
+		"0ms": 0, "85ms": 85*time.Millisecond + 900*time.Microsecond, "1s": time.Second,
+		"3.2s": 3290 * time.Millisecond, "12s": 12900 * time.Millisecond,
+		"5m12s": 5*time.Minute + 12*time.Second, "5m": 5 * time.Minute, "1h30m": 90 * time.Minute, "2d3h": 2*day +
+			3*time.Hour + 59*time.Minute, "-5m": -5 * time.Minute,
 	} {
 		require.Equal(t, want, human.Duration(d))
 	}

@@ -1,4 +1,5 @@
-// Package load puts a measured load on something: at a rate, or with so many calls at once, bounded in time and in number.
+// Package load puts a measured load on something: at a rate, or with so many calls at once, bounded
+// in time and in number.
 package load
 
 import (
@@ -28,14 +29,16 @@ type Result struct {
 	Errors  map[string]int `json:"errors,omitempty"` // by what failed
 	Seconds float64        `json:"seconds"`
 	PerSec  float64        `json:"per_second"`
-	// Latencies in ms of the calls that succeeded; with a rate they count from when a call was to begin, so that a stalled API shows.
+	// Latencies in ms of the calls that succeeded; with a rate they count from when a call was to
+	// begin, so that a stalled API shows.
 	P50 float64 `json:"p50_ms"`
 	P90 float64 `json:"p90_ms"`
 	P99 float64 `json:"p99_ms"`
 	Max float64 `json:"max_ms"`
 }
 
-// Run calls until the plan, or ctx, ends. call is given a number that no other call has; name says what an error is counted as.
+// Run calls until the plan, or ctx, ends. call is given a number that no other call has; name says
+// what an error is counted as.
 func Run(ctx context.Context, plan Plan, call func(ctx context.Context, n int) error, name func(error) string) Result {
 	bounded, cancel := context.WithTimeout(ctx, plan.Duration)
 	defer cancel()

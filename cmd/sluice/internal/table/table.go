@@ -95,7 +95,8 @@ func Paint(wanted bool, c Colour, text string) string {
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
-// oneLine keeps what others have written, a job's error for example, from moving the cursor or changing the terminal.
+// oneLine keeps what others have written, a job's error for example, from moving the cursor or
+// changing the terminal.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {

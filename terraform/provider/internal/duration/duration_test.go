@@ -15,8 +15,10 @@ import (
 func TestADurationIsReadAsPeopleWriteIt(t *testing.T) {
 	t.Parallel()
 	for text, ms := range map[string]int64{
-		"1ms": 1, "500ms": 500, "1s": 1000, "0.001s": 1, "1.5s": 1500, "60s": 60_000, "1m": 60_000, "90m": 5_400_000, "1h30m": 5_400_000, "1.5h": 5_400_000,
-		"1d": 86_400_000, "0.5d": 43_200_000, "2w": 1_209_600_000, "366d": 31_622_400_000, "1m1ms": 60_001, "0s": 0, "007s": 7000,
+		"1ms": 1, "500ms": 500, "1s": 1000, "0.001s": 1, "1.5s": 1500, "60s": 60_000, "1m": 60_000, "90m": 5_400_000,
+		"1h30m": 5_400_000, "1.5h": 5_400_000,
+		"1d": 86_400_000, "0.5d": 43_200_000, "2w": 1_209_600_000, "366d": 31_622_400_000, "1m1ms": 60_001, "0s": 0,
+		"007s": 7000,
 	} {
 		got, err := duration.Parse(text)
 		require.NoError(t, err, text)
@@ -26,11 +28,13 @@ func TestADurationIsReadAsPeopleWriteIt(t *testing.T) {
 
 func TestWhatIsNoDurationSaysWhatIsOne(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "1", "h", "-1s", "1 s", "1h 30m", "1y", "1S", "1.s", ".5s", "1e3s", "1hour", "½h", "1s\n"} {
+	for _, text := range []string{"", "1", "h", "-1s", "1 s", "1h 30m", "1y", "1S", "1.s", ".5s", "1e3s", "1hour", "½h",
+		"1s\n"} {
 		_, err := duration.Parse(text)
 		require.ErrorContains(t, err, `such as "500ms", "1s", "90m", "1h30m" or "7d"`, "%q", text)
 	}
-	for _, text := range []string{"9999999999999999w", "9000000000000000s", "1000000000000w1000000000000w1000000000000w", "99999999999999999999s"} {
+	for _, text := range []string{"9999999999999999w", "9000000000000000s",
+		"1000000000000w1000000000000w1000000000000w", "99999999999999999999s"} {
 		_, err := duration.Parse(text)
 		require.Error(t, err, text)
 	}

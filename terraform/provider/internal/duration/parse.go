@@ -1,5 +1,5 @@
-// Package duration is a Terraform string for lengths of time as people write them: "1s", "90m", "1h30m", "1.5h", "7d". Two that are equally long are the
-// same value, however they are written.
+// Package duration is a Terraform string for lengths of time as people write them: "1s", "90m",
+// "1h30m", "1.5h", "7d". Two that are equally long are the same value, however they are written.
 package duration
 
 import (
@@ -26,8 +26,9 @@ var part = regexp.MustCompile(`^([0-9]{1,16})(?:\.([0-9]{1,9}))?(ms|[wdhms])`)
 
 const examples = `must be a length of time such as "500ms", "1s", "90m", "1h30m" or "7d"`
 
-// Parse returns the milliseconds of a text such as "1h30m". The units are w (7 days), d (24 hours), h, m, s and ms; there may be several, each with a
-// decimal fraction. It must be a whole number of milliseconds, and not negative.
+// Parse returns the milliseconds of a text such as "1h30m". The units are w (7 days), d (24 hours),
+// h, m, s and ms; there may be several, each with a decimal fraction. It must be a whole number of
+// milliseconds, and not negative.
 func Parse(text string) (int64, error) {
 	if text == "" {
 		return 0, errors.New(examples)
@@ -85,7 +86,8 @@ func milliseconds(whole, fraction, suffix string) (int64, error) {
 	return n + digits*length/scale, nil
 }
 
-// Format writes milliseconds, at least 0, in the shortest way that uses days, hours, minutes, seconds and milliseconds: 5 400 000 is "1h30m".
+// Format writes milliseconds, at least 0, in the shortest way that uses days, hours, minutes,
+// seconds and milliseconds: 5 400 000 is "1h30m".
 func Format(ms int64) string {
 	if ms <= 0 {
 		return "0s"

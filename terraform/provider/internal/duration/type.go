@@ -89,7 +89,8 @@ func (v Value) StringSemanticEquals(_ context.Context, other basetypes.StringVal
 }
 
 // ValidateAttribute refuses what is no duration.
-func (v Value) ValidateAttribute(_ context.Context, request xattr.ValidateAttributeRequest, response *xattr.ValidateAttributeResponse) {
+func (v Value) ValidateAttribute(_ context.Context, request xattr.ValidateAttributeRequest,
+	response *xattr.ValidateAttributeResponse) {
 	if v.IsNull() || v.IsUnknown() {
 		return
 	}

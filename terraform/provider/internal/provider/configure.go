@@ -17,8 +17,8 @@ import (
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
 )
 
-// Configure implements provider.Provider. A block with values that are known only after apply is no error: it makes no client, and what needs one
-// during the plan says so.
+// Configure implements provider.Provider. A block with values that are known only after apply is no
+// error: it makes no client, and what needs one during the plan says so.
 func (s *sluice) Configure(ctx context.Context, request provider.ConfigureRequest, answer *provider.ConfigureResponse) {
 	var block settings
 	answer.Diagnostics.Append(request.Config.Get(ctx, &block)...)
@@ -43,16 +43,20 @@ func (s *sluice) Configure(ctx context.Context, request provider.ConfigureReques
 // fillIn takes what the block leaves out from the environment, and refuses what cannot be used.
 func (s *sluice) fillIn(m *settings, r *role, diags *diag.Diagnostics) {
 	for name, value := range map[string]*types.String{
-		"SLUICE_ENDPOINT": &m.Endpoint, "SLUICE_REGION": &m.Region, "SLUICE_AUTH": &m.Auth, "SLUICE_PROFILE": &m.Profile,
-		"SLUICE_ASSUME_ROLE_ARN": &r.ARN, "SLUICE_ASSUME_ROLE_SESSION_NAME": &r.SessionName, "SLUICE_ASSUME_ROLE_EXTERNAL_ID": &r.ExternalID,
+		"SLUICE_ENDPOINT": &m.Endpoint, "SLUICE_REGION": &m.Region, "SLUICE_AUTH": &m.Auth,
+		"SLUICE_PROFILE":         &m.Profile,
+		"SLUICE_ASSUME_ROLE_ARN": &r.ARN, "SLUICE_ASSUME_ROLE_SESSION_NAME": &r.SessionName,
+		"SLUICE_ASSUME_ROLE_EXTERNAL_ID": &r.ExternalID,
 	} {
 		if text := s.getenv(name); value.IsNull() && text != "" {
 			*value = types.StringValue(text)
 		}
 	}
-	// Credentials are taken from one place: a key of the block is never signed with a secret of the environment.
+	// Credentials are taken from one place: a key of the block is never signed with a secret of the
+	// environment.
 	if m.AccessKey.IsNull() && m.Profile.IsNull() {
-		m.AccessKey, m.SecretKey = types.StringValue(s.getenv("SLUICE_ACCESS_KEY")), types.StringValue(s.getenv("SLUICE_SECRET_KEY"))
+		m.AccessKey, m.SecretKey = types.StringValue(s.getenv("SLUICE_ACCESS_KEY")),
+			types.StringValue(s.getenv("SLUICE_SECRET_KEY"))
 		m.SessionToken = types.StringValue(s.getenv("SLUICE_SESSION_TOKEN"))
 	}
 	s.fillInNumbers(m, r, diags)
@@ -61,7 +65,8 @@ func (s *sluice) fillIn(m *settings, r *role, diags *diag.Diagnostics) {
 			"Set endpoint in the provider's block, or SLUICE_ENDPOINT, to the URL of the API: the output endpoint of Sluice's module.")
 	}
 	if (m.AccessKey.ValueString() == "") != (m.SecretKey.ValueString() == "") {
-		diags.AddAttributeError(path.Root("access_key"), "Half of the credentials", "Static credentials need both access_key and secret_key.")
+		diags.AddAttributeError(path.Root("access_key"), "Half of the credentials",
+			"Static credentials need both access_key and secret_key.")
 	}
 	if !r.present() && !m.AssumeRole.IsNull() {
 		diags.AddAttributeError(path.Root("assume_role").AtName("role_arn"), "The role is missing",
@@ -70,7 +75,8 @@ func (s *sluice) fillIn(m *settings, r *role, diags *diag.Diagnostics) {
 }
 
 func (s *sluice) fillInNumbers(m *settings, r *role, diags *diag.Diagnostics) {
-	for name, value := range map[string]*duration.Value{"SLUICE_TIMEOUT": &m.Timeout, "SLUICE_ASSUME_ROLE_DURATION": &r.Duration} {
+	for name, value := range map[string]*duration.Value{"SLUICE_TIMEOUT": &m.Timeout,
+		"SLUICE_ASSUME_ROLE_DURATION": &r.Duration} {
 		text := s.getenv(name)
 		if text == "" || !value.IsNull() {
 			continue
@@ -86,14 +92,15 @@ func (s *sluice) fillInNumbers(m *settings, r *role, diags *diag.Diagnostics) {
 	if text := s.getenv("SLUICE_RETRIES"); m.Retries.IsNull() && text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 || n > maxRetries {
-			diags.AddError("Not a number of retries", fmt.Sprintf("SLUICE_RETRIES must be 0 to %d, and is %q.", maxRetries, text))
+			diags.AddError("Not a number of retries",
+				fmt.Sprintf("SLUICE_RETRIES must be 0 to %d, and is %q.", maxRetries, text))
 		}
 		m.Retries = types.Int64Value(n)
 	}
 }
 
-// connect makes the client, and makes sure that it can sign and that somebody answers, so that a mistake here is one diagnostic and not one for each
-// resource.
+// connect makes the client, and makes sure that it can sign and that somebody answers, so that a
+// mistake here is one diagnostic and not one for each resource.
 func (s *sluice) connect(ctx context.Context, m *settings, r *role, diags *diag.Diagnostics) *client.Client {
 	cfg := client.Config{
 		Endpoint: m.Endpoint.ValueString(), Region: m.Region.ValueString(), Auth: client.Auth(m.Auth.ValueString()),
@@ -117,7 +124,8 @@ func (s *sluice) connect(ctx context.Context, m *settings, r *role, diags *diag.
 		err = greet(ctx, c)
 	}
 	if err != nil {
-		diags.AddAttributeError(path.Root("endpoint"), "Sluice cannot be reached", sentence(err)+"\n\nThe endpoint is "+cfg.Endpoint+".")
+		diags.AddAttributeError(path.Root("endpoint"), "Sluice cannot be reached",
+			sentence(err)+"\n\nThe endpoint is "+cfg.Endpoint+".")
 	}
 	return c
 }
@@ -131,23 +139,27 @@ func (m *settings) retries() int {
 	return n
 }
 
-// greet makes one request that anyone may be refused: what counts is that Sluice, or the gateway before it, has answered.
+// greet makes one request that anyone may be refused: what counts is that Sluice, or the gateway
+// before it, has answered.
 func greet(ctx context.Context, c *client.Client) error {
 	_, err := c.ListPoliciesPage(ctx, 1, "")
-	if e, answered := errors.AsType[*client.Error](err); answered && (errors.Is(err, client.ErrForbidden) || e.Status == 429 || e.Status >= 500) {
+	if e, answered := errors.AsType[*client.Error](err); answered &&
+		(errors.Is(err, client.ErrForbidden) || e.Status == 429 || e.Status >= 500) {
 		return nil
 	}
 	return err
 }
 
-// clientOf takes the client that Configure made. There is none while Terraform only validates, or while the block is not known.
+// clientOf takes the client that Configure made. There is none while Terraform only validates, or
+// while the block is not known.
 func clientOf(data any, diags *diag.Diagnostics) *client.Client {
 	if data == nil {
 		return nil
 	}
 	c, ok := data.(*client.Client)
 	if !ok {
-		diags.AddError("A fault in the provider", fmt.Sprintf("A client was expected, not a %T: please report this.", data))
+		diags.AddError("A fault in the provider",
+			fmt.Sprintf("A client was expected, not a %T: please report this.", data))
 	}
 	return c
 }

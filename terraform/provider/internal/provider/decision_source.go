@@ -40,7 +40,8 @@ type decidedRule struct {
 }
 
 // Metadata implements datasource.DataSource.
-func (d *decisionSource) Metadata(_ context.Context, request datasource.MetadataRequest, answer *datasource.MetadataResponse) {
+func (d *decisionSource) Metadata(_ context.Context, request datasource.MetadataRequest,
+	answer *datasource.MetadataResponse) {
 	answer.TypeName = request.ProviderTypeName + "_limiter_decision"
 }
 
@@ -55,11 +56,13 @@ func (d *decisionSource) Schema(_ context.Context, _ datasource.SchemaRequest, a
 	answer.Schema = schema.Schema{
 		MarkdownDescription: "What a check of one unit would be answered now, for `check` blocks and pipelines. It is a peek: nothing is charged.",
 		Attributes: map[string]schema.Attribute{
-			"policy":         schema.StringAttribute{Required: true, MarkdownDescription: "The policy's name."},
-			"key":            schema.StringAttribute{Required: true, MarkdownDescription: "Whose limit.", Validators: []validator.String{stringvalidator.LengthBetween(1, policy.MaxKey)}},
-			"allowed":        schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether it would pass."},
-			"mode":           text("The mode that holds for the key."),
-			"degraded":       schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the store is away, and `on_unavailable` decides."},
+			"policy": schema.StringAttribute{Required: true, MarkdownDescription: "The policy's name."},
+			"key": schema.StringAttribute{Required: true, MarkdownDescription: "Whose limit.",
+				Validators: []validator.String{stringvalidator.LengthBetween(1, policy.MaxKey)}},
+			"allowed": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether it would pass."},
+			"mode":    text("The mode that holds for the key."),
+			"degraded": schema.BoolAttribute{Computed: true,
+				MarkdownDescription: "Whether the store is away, and `on_unavailable` decides."},
 			"violated":       text("The rule that would deny; null when none does."),
 			"limit":          number("The limit of the tightest rule."),
 			"remaining":      number("How much the tightest rule has left."),
@@ -77,7 +80,8 @@ func (d *decisionSource) Schema(_ context.Context, _ datasource.SchemaRequest, a
 }
 
 // Configure implements datasource.DataSourceWithConfigure.
-func (d *decisionSource) Configure(_ context.Context, request datasource.ConfigureRequest, answer *datasource.ConfigureResponse) {
+func (d *decisionSource) Configure(_ context.Context, request datasource.ConfigureRequest,
+	answer *datasource.ConfigureResponse) {
 	d.client = clientOf(request.ProviderData, &answer.Diagnostics)
 }
 
@@ -98,7 +102,8 @@ func (d *decisionSource) Read(ctx context.Context, request datasource.ReadReques
 }
 
 func (m *decisionModel) fill(d client.Decision) {
-	m.Allowed, m.Mode, m.Degraded = types.BoolValue(d.Allowed), types.StringValue(string(d.Mode)), types.BoolValue(d.Degraded)
+	m.Allowed, m.Mode, m.Degraded = types.BoolValue(d.Allowed), types.StringValue(string(d.Mode)),
+		types.BoolValue(d.Degraded)
 	m.Violated = types.StringNull()
 	if d.Violated != "" {
 		m.Violated = types.StringValue(d.Violated)
@@ -108,7 +113,8 @@ func (m *decisionModel) fill(d client.Decision) {
 	m.Rules = make([]decidedRule, len(d.Rules))
 	for i, r := range d.Rules {
 		m.Rules[i] = decidedRule{
-			Name: types.StringValue(r.Name), Limit: types.Int64Value(r.Limit), Remaining: types.Int64Value(r.Remaining), ResetAfterMS: types.Int64Value(r.ResetAfterMS),
+			Name: types.StringValue(r.Name), Limit: types.Int64Value(r.Limit), Remaining: types.Int64Value(r.Remaining),
+			ResetAfterMS: types.Int64Value(r.ResetAfterMS),
 		}
 	}
 }

@@ -18,7 +18,8 @@ func sentence(err error) string {
 	return strings.ToUpper(text[:1]) + strings.TrimRight(text[1:], ".?") + "."
 }
 
-// fail notes the failure of a call: each invalid field at its attribute, or one error with a summary.
+// fail notes the failure of a call: each invalid field at its attribute, or one error with a
+// summary.
 func fail(diags *diag.Diagnostics, summary string, err error) {
 	var e *client.Error
 	if errors.As(err, &e) && len(e.Fields) > 0 {
@@ -42,7 +43,8 @@ func addInvalid(diags *diag.Diagnostics, fields fault.Fields) {
 	}
 }
 
-// attributeOf turns the API's name of a field, "overrides[1].rules[0].window_ms", into the path of its attribute.
+// attributeOf turns the API's name of a field, "overrides[1].rules[0].window_ms", into the path of
+// its attribute.
 func attributeOf(field string) path.Path {
 	at := path.Empty()
 	for step := range strings.SplitSeq(field, ".") {

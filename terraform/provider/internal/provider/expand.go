@@ -14,14 +14,15 @@ import (
 	"github.com/sluicehq/sluice/terraform/provider/internal/whole"
 )
 
-// expansion turns a model into a policy. A value that is not known yet becomes one that is valid in its place, and its field is remembered, so that
-// the rest can be checked all the same.
+// expansion turns a model into a policy. A value that is not known yet becomes one that is valid in
+// its place, and its field is remembered, so that the rest can be checked all the same.
 type expansion struct {
 	unknown []string
 	fields  fault.Fields
 }
 
-// expand returns the normalized policy, whether all of it was known, and its invalid fields, by the API's names of them.
+// expand returns the normalized policy, whether all of it was known, and its invalid fields, by the
+// API's names of them.
 func (m *policyModel) expand() (p policy.Policy, known bool, invalid fault.Fields) {
 	var x expansion
 	p = policy.Policy{
@@ -101,7 +102,8 @@ func (x *expansion) object(at string, element attr.Value) (types.Object, bool) {
 	return object, true
 }
 
-// part is an attribute of an object. The framework's own decoding would stop at the first bad value, whose attribute says so already.
+// part is an attribute of an object. The framework's own decoding would stop at the first bad
+// value, whose attribute says so already.
 func part[T attr.Value](o types.Object, name string) T {
 	v, _ := o.Attributes()[name].(T)
 	return v
@@ -124,8 +126,11 @@ func (x *expansion) rules(field string, list types.List) []policy.Rule {
 		}
 		burst := part[whole.Value](o, "burst")
 		rules[i] = policy.Rule{
-			Name: x.text(at+".name", part[types.String](o, "name"), stand.Name), Algorithm: policy.Algorithm(x.text(at+".algorithm", part[types.String](o, "algorithm"), string(stand.Algorithm))),
-			Limit: x.number(at+".limit", part[whole.Value](o, "limit"), stand.Limit), WindowMS: x.window(at, part[duration.Value](o, "window")), Burst: x.number(at+".burst", burst, 0),
+			Name: x.text(at+".name", part[types.String](o, "name"), stand.Name),
+			Algorithm: policy.Algorithm(x.text(at+".algorithm", part[types.String](o, "algorithm"),
+				string(stand.Algorithm))),
+			Limit:    x.number(at+".limit", part[whole.Value](o, "limit"), stand.Limit),
+			WindowMS: x.window(at, part[duration.Value](o, "window")), Burst: x.number(at+".burst", burst, 0),
 		}
 		if isSet(burst) && burst.ValueInt64() == 0 {
 			x.fields.Add(at+".burst", "must be 1 to %d; leave it out for the limit", policy.MaxLimit)
@@ -166,7 +171,8 @@ func (x *expansion) overrides(list types.List) []policy.Override {
 			continue
 		}
 		overrides[i] = policy.Override{
-			Key: x.text(at+".key", part[types.String](o, "key"), stand.Key), Mode: policy.Mode(x.choice(at+".mode", part[types.String](o, "mode"), string(stand.Mode))),
+			Key:   x.text(at+".key", part[types.String](o, "key"), stand.Key),
+			Mode:  policy.Mode(x.choice(at+".mode", part[types.String](o, "mode"), string(stand.Mode))),
 			Rules: x.rules(at+".rules", part[types.List](o, "rules")),
 		}
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/sluicehq/sluice/terraform/provider/internal/whole"
 )
 
-// store fills the model with what the API stores. A list of overrides that was empty rather than absent stays so: the API knows no difference.
+// store fills the model with what the API stores. A list of overrides that was empty rather than
+// absent stays so: the API knows no difference.
 func (m *policyModel) store(ctx context.Context, p client.Policy) diag.Diagnostics {
 	var diags diag.Diagnostics
 	m.Name, m.Description = types.StringValue(p.Name), types.StringValue(p.Description)
@@ -35,7 +36,8 @@ func rulesOf(ctx context.Context, rules []policy.Rule, diags *diag.Diagnostics) 
 	models := make([]ruleModel, len(rules))
 	for i, r := range rules {
 		models[i] = ruleModel{
-			Name: types.StringValue(r.Name), Algorithm: types.StringValue(string(r.Algorithm)), Limit: whole.Of(r.Limit),
+			Name: types.StringValue(r.Name), Algorithm: types.StringValue(string(r.Algorithm)),
+			Limit:  whole.Of(r.Limit),
 			Window: duration.Of(r.WindowMS), Burst: whole.Null(),
 		}
 		if r.Burst != 0 {
@@ -53,7 +55,8 @@ func overridesOf(ctx context.Context, overrides []policy.Override, diags *diag.D
 	}
 	models := make([]overrideModel, len(overrides))
 	for i, o := range overrides {
-		models[i] = overrideModel{Key: types.StringValue(o.Key), Mode: types.StringNull(), Rules: rulesOf(ctx, o.Rules, diags)}
+		models[i] = overrideModel{Key: types.StringValue(o.Key), Mode: types.StringNull(),
+			Rules: rulesOf(ctx, o.Rules, diags)}
 		if o.Mode != "" {
 			models[i].Mode = types.StringValue(string(o.Mode))
 		}

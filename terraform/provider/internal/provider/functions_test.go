@@ -40,10 +40,14 @@ func TestARateIsALimitASlashAndATime(t *testing.T) {
 func TestWhatIsNoRateSaysWhatIsOne(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"": "a limit, a slash and a time", "100": "a limit, a slash and a time", "100/": "a limit, a slash and a time", "/m": "a limit, a slash and a time",
-		"-1/m": "a limit, a slash and a time", "1.5/m": "a limit, a slash and a time", "100 / m": "a limit, a slash and a time",
-		"100/y": "has a time that is none", "100/m/s": "has a time that is none", "100/minute": "has a time that is none",
-		"0/m": "limit must be 1 to", "9999999999/m": "limit must be 1 to", "1/0s": "window must be 1ms to 366d", "1/600d": "window must be 1ms to 366d",
+		"": "a limit, a slash and a time", "100": "a limit, a slash and a time", "100/": "a limit, a slash and a time",
+		"/m":   "a limit, a slash and a time",
+		"-1/m": "a limit, a slash and a time", "1.5/m": "a limit, a slash and a time",
+		"100 / m": "a limit, a slash and a time",
+		"100/y":   "has a time that is none", "100/m/s": "has a time that is none",
+		"100/minute": "has a time that is none",
+		"0/m":        "limit must be 1 to", "9999999999/m": "limit must be 1 to", "1/0s": "window must be 1ms to 366d",
+		"1/600d":          "window must be 1ms to 366d",
 		"1000000000/366d": "overflow",
 	} {
 		_, err := parseRate(text)
@@ -67,7 +71,8 @@ func TestEveryRateIsAValidRule(t *testing.T) {
 func worstCase(t require.TestingT, rule attr.Value) (int64, *function.FuncError) {
 	answer := function.RunResponse{Result: function.NewResultData(types.Int64Unknown())}
 	worstCaseFunction{}.Run(
-		context.Background(), function.RunRequest{Arguments: function.NewArgumentsData([]attr.Value{types.DynamicValue(rule)})}, &answer,
+		context.Background(),
+		function.RunRequest{Arguments: function.NewArgumentsData([]attr.Value{types.DynamicValue(rule)})}, &answer,
 	)
 	result, ok := answer.Result.Value().(types.Int64)
 	require.True(t, ok)
@@ -88,11 +93,14 @@ func TestTheWorstCaseIsThatOfTheLimiter(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		rule := policy.Rule{
-			Name: "r", Algorithm: rapid.SampledFrom([]policy.Algorithm{policy.FixedWindow, policy.SlidingWindow, policy.SlidingWindowCounter, policy.TokenBucket, policy.GCRA}).Draw(t, "algorithm"),
-			Limit: rapid.Int64Range(1, 100_000).Draw(t, "limit"), WindowMS: rapid.Int64Range(1, 100_000).Draw(t, "window"),
+			Name: "r", Algorithm: rapid.SampledFrom([]policy.Algorithm{policy.FixedWindow, policy.SlidingWindow,
+				policy.SlidingWindowCounter, policy.TokenBucket, policy.GCRA}).Draw(t, "algorithm"),
+			Limit:    rapid.Int64Range(1, 100_000).Draw(t, "limit"),
+			WindowMS: rapid.Int64Range(1, 100_000).Draw(t, "window"),
 		}
 		parts := map[string]attr.Value{
-			"algorithm": types.StringValue(string(rule.Algorithm)), "limit": number(rule.Limit), "window": types.StringValue(duration.Format(rule.WindowMS)),
+			"algorithm": types.StringValue(string(rule.Algorithm)), "limit": number(rule.Limit),
+			"window": types.StringValue(duration.Format(rule.WindowMS)),
 		}
 		if rule.Algorithm == policy.TokenBucket || rule.Algorithm == policy.GCRA {
 			rule.Burst = rapid.Int64Range(0, 1000).Draw(t, "burst")
@@ -110,7 +118,8 @@ func TestTheWorstCaseIsThatOfTheLimiter(t *testing.T) {
 func TestWhatIsNoRuleHasNoWorstCase(t *testing.T) {
 	t.Parallel()
 	valid := func(change string, to attr.Value) attr.Value {
-		parts := map[string]attr.Value{"algorithm": types.StringValue("gcra"), "limit": number(5), "window": types.StringValue("1s")}
+		parts := map[string]attr.Value{"algorithm": types.StringValue("gcra"), "limit": number(5),
+			"window": types.StringValue("1s")}
 		parts[change] = to
 		return object(parts)
 	}
@@ -118,13 +127,15 @@ func TestWhatIsNoRuleHasNoWorstCase(t *testing.T) {
 		rule attr.Value
 		want string
 	}{
-		"a string":               {types.StringValue("100/m"), "must be an object"},
-		"nothing in it":          {object(map[string]attr.Value{}), "needs algorithm, a string"},
-		"a misspelt attribute":   {valid("limits", number(5)), "has no attribute limits"},
-		"a window of a number":   {valid("window", number(5)), "needs window, a string"},
-		"a limit of a string":    {valid("limit", types.StringValue("5")), "needs limit, a number"},
-		"a fraction":             {valid("limit", types.NumberValue(big.NewFloat(1.5))), "a limit that is not a whole number"},
-		"a window that is none":  {valid("window", types.StringValue("soon")), "has a window that must be a length of time"},
+		"a string":             {types.StringValue("100/m"), "must be an object"},
+		"nothing in it":        {object(map[string]attr.Value{}), "needs algorithm, a string"},
+		"a misspelt attribute": {valid("limits", number(5)), "has no attribute limits"},
+		"a window of a number": {valid("window", number(5)), "needs window, a string"},
+		"a limit of a string":  {valid("limit", types.StringValue("5")), "needs limit, a number"},
+		"a fraction": {valid("limit", types.NumberValue(big.NewFloat(1.5))),
+			"a limit that is not a whole number"},
+		"a window that is none": {valid("window", types.StringValue("soon")),
+			"has a window that must be a length of time"},
 		"a burst of nothing":     {valid("burst", number(0)), "has a burst of 0"},
 		"an unknown algorithm":   {valid("algorithm", types.StringValue("leaky")), "algorithm must be"},
 		"a limit that overflows": {valid("limit", number(2_000_000_000)), "limit must be 1 to"},

@@ -8,7 +8,8 @@ import (
 	"github.com/sluicehq/sluice/terraform/provider/internal/whole"
 )
 
-// policyModel is a policy as Terraform holds it. Its lists are lists of [ruleModel] and [overrideModel], of which any part may be unknown.
+// policyModel is a policy as Terraform holds it. Its lists are lists of [ruleModel] and
+// [overrideModel], of which any part may be unknown.
 type policyModel struct {
 	Name          types.String  `tfsdk:"name"`
 	Description   types.String  `tfsdk:"description"`
@@ -45,7 +46,8 @@ type overrideModel struct {
 
 func ruleType() types.ObjectType {
 	return types.ObjectType{AttrTypes: map[string]attr.Type{
-		"name": types.StringType, "algorithm": types.StringType, "limit": whole.Type{}, "window": duration.Type{}, "burst": whole.Type{},
+		"name": types.StringType, "algorithm": types.StringType, "limit": whole.Type{}, "window": duration.Type{},
+		"burst": whole.Type{},
 	}}
 }
 

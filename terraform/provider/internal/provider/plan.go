@@ -8,7 +8,8 @@ import (
 )
 
 // ValidateConfig checks all that the API would, as far as it is known.
-func (r *policyResource) ValidateConfig(ctx context.Context, request resource.ValidateConfigRequest, answer *resource.ValidateConfigResponse) {
+func (r *policyResource) ValidateConfig(ctx context.Context, request resource.ValidateConfigRequest,
+	answer *resource.ValidateConfigResponse) {
 	var m resourceModel
 	answer.Diagnostics.Append(request.Config.Get(ctx, &m)...)
 	if answer.Diagnostics.HasError() {
@@ -19,7 +20,8 @@ func (r *policyResource) ValidateConfig(ctx context.Context, request resource.Va
 }
 
 // ModifyPlan plans no new version where the plan only writes the same policy in another way.
-func (r *policyResource) ModifyPlan(ctx context.Context, request resource.ModifyPlanRequest, answer *resource.ModifyPlanResponse) {
+func (r *policyResource) ModifyPlan(ctx context.Context, request resource.ModifyPlanRequest,
+	answer *resource.ModifyPlanResponse) {
 	if request.Plan.Raw.IsNull() || request.State.Raw.IsNull() {
 		return
 	}

@@ -37,7 +37,8 @@ type listedModel struct {
 }
 
 // Metadata implements datasource.DataSource.
-func (d *policiesSource) Metadata(_ context.Context, request datasource.MetadataRequest, answer *datasource.MetadataResponse) {
+func (d *policiesSource) Metadata(_ context.Context, request datasource.MetadataRequest,
+	answer *datasource.MetadataResponse) {
 	answer.TypeName = request.ProviderTypeName + "_limiter_policies"
 }
 
@@ -46,16 +47,19 @@ func (d *policiesSource) Schema(_ context.Context, _ datasource.SchemaRequest, a
 	answer.Schema = schema.Schema{
 		MarkdownDescription: "All limiter policies, by name: those of Terraform, and those that people or programs have made.",
 		Attributes: map[string]schema.Attribute{
-			"name_prefix": schema.StringAttribute{Optional: true, MarkdownDescription: "Only those whose name begins so."},
+			"name_prefix": schema.StringAttribute{Optional: true,
+				MarkdownDescription: "Only those whose name begins so."},
 			"policies": schema.ListNestedAttribute{
-				Computed: true, MarkdownDescription: "The policies, in the order of their names.", NestedObject: schema.NestedAttributeObject{Attributes: readPolicy()},
+				Computed: true, MarkdownDescription: "The policies, in the order of their names.",
+				NestedObject: schema.NestedAttributeObject{Attributes: readPolicy()},
 			},
 		},
 	}
 }
 
 // Configure implements datasource.DataSourceWithConfigure.
-func (d *policiesSource) Configure(_ context.Context, request datasource.ConfigureRequest, answer *datasource.ConfigureResponse) {
+func (d *policiesSource) Configure(_ context.Context, request datasource.ConfigureRequest,
+	answer *datasource.ConfigureResponse) {
 	d.client = clientOf(request.ProviderData, &answer.Diagnostics)
 }
 
@@ -76,10 +80,13 @@ func (d *policiesSource) Read(ctx context.Context, request datasource.ReadReques
 			continue
 		}
 		m.Policies = append(m.Policies, listedModel{
-			Name: types.StringValue(p.Name), Description: types.StringValue(p.Description), Mode: types.StringValue(string(p.Mode)),
-			OnUnavailable: types.StringValue(string(p.OnUnavailable)), LocalShare: types.Float64Value(p.LocalShare), NoDenyCache: types.BoolValue(p.NoDenyCache),
-			Rules: rulesOf(ctx, p.Rules, &answer.Diagnostics), Overrides: overridesOf(ctx, p.Overrides, &answer.Diagnostics),
-			Version: types.Int64Value(p.Version), UpdatedAt: types.StringValue(p.UpdatedAt.Format(time.RFC3339Nano)),
+			Name: types.StringValue(p.Name), Description: types.StringValue(p.Description),
+			Mode:          types.StringValue(string(p.Mode)),
+			OnUnavailable: types.StringValue(string(p.OnUnavailable)), LocalShare: types.Float64Value(p.LocalShare),
+			NoDenyCache: types.BoolValue(p.NoDenyCache),
+			Rules:       rulesOf(ctx, p.Rules, &answer.Diagnostics),
+			Overrides:   overridesOf(ctx, p.Overrides, &answer.Diagnostics),
+			Version:     types.Int64Value(p.Version), UpdatedAt: types.StringValue(p.UpdatedAt.Format(time.RFC3339Nano)),
 		})
 	}
 	answer.Diagnostics.Append(answer.State.Set(ctx, &m)...)

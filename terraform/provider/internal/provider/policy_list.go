@@ -13,7 +13,8 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// policyList is the list resource sluice_limiter_policy: `terraform query` finds policies to import with it, in Terraform 1.14 and later.
+// policyList is the list resource sluice_limiter_policy: `terraform query` finds policies to import
+// with it, in Terraform 1.14 and later.
 type policyList struct{ client *client.Client }
 
 var _ list.ListResourceWithConfigure = (*policyList)(nil)
@@ -28,17 +29,20 @@ func (l *policyList) Metadata(_ context.Context, request resource.MetadataReques
 }
 
 // ListResourceConfigSchema implements list.ListResource.
-func (l *policyList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, answer *list.ListResourceSchemaResponse) {
+func (l *policyList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest,
+	answer *list.ListResourceSchemaResponse) {
 	answer.Schema = schema.Schema{
 		MarkdownDescription: "Finds limiter policies, to import those that were made by hand. Needs Terraform 1.14 or later.",
 		Attributes: map[string]schema.Attribute{
-			"name_prefix": schema.StringAttribute{Optional: true, MarkdownDescription: "Only those whose name begins so."},
+			"name_prefix": schema.StringAttribute{Optional: true,
+				MarkdownDescription: "Only those whose name begins so."},
 		},
 	}
 }
 
 // Configure implements list.ListResourceWithConfigure.
-func (l *policyList) Configure(_ context.Context, request resource.ConfigureRequest, answer *resource.ConfigureResponse) {
+func (l *policyList) Configure(_ context.Context, request resource.ConfigureRequest,
+	answer *resource.ConfigureResponse) {
 	l.client = clientOf(request.ProviderData, &answer.Diagnostics)
 }
 
@@ -72,7 +76,8 @@ func (l *policyList) List(ctx context.Context, request list.ListRequest, stream 
 	}
 }
 
-// result is one policy. A listing has no ETags, so that the policy is read once more where all of it is asked for.
+// result is one policy. A listing has no ETags, so that the policy is read once more where all of
+// it is asked for.
 func (l *policyList) result(ctx context.Context, request list.ListRequest, p client.Policy) list.ListResult {
 	result := request.NewListResult(ctx)
 	result.DisplayName = p.Name

@@ -56,12 +56,14 @@ func (s *sluice) Functions(context.Context) []func() function.Function {
 	}
 }
 
-// ListResources implements provider.ProviderWithListResources: Terraform 1.14 and later ask for them, others do not know them.
+// ListResources implements provider.ProviderWithListResources: Terraform 1.14 and later ask for
+// them, others do not know them.
 func (s *sluice) ListResources(context.Context) []func() list.ListResource {
 	return []func() list.ListResource{func() list.ListResource { return &policyList{} }}
 }
 
-// Actions implements provider.ProviderWithActions: Terraform 1.14 and later ask for them, others do not know them.
+// Actions implements provider.ProviderWithActions: Terraform 1.14 and later ask for them, others do
+// not know them.
 func (s *sluice) Actions(context.Context) []func() action.Action {
 	return []func() action.Action{func() action.Action { return &resetAction{} }}
 }

@@ -18,14 +18,16 @@ const skew = time.Minute
 
 // change says what a policy may be stored over.
 type change struct {
-	// after is the version that it follows; 0 is that of a creation, which may follow a deleted one.
+	// after is the version that it follows; 0 is that of a creation, which may follow a deleted
+	// one.
 	after int64
 	when  []client.Condition
 	// refused says why when does not hold.
 	refused func(name string) (summary, detail string)
 }
 
-// put stores the policy and fills the model with the API's answer: a read right after could be of an older one.
+// put stores the policy and fills the model with the API's answer: a read right after could be of
+// an older one.
 func (r *policyResource) put(ctx context.Context, m *resourceModel, c change, diags *diag.Diagnostics) bool {
 	p, _, invalid := m.expand()
 	addInvalid(diags, invalid)
@@ -55,8 +57,9 @@ func (r *policyResource) put(ctx context.Context, m *resourceModel, c change, di
 	return !diags.HasError()
 }
 
-// unanswered reports whether a call may have been carried out in spite of its error. What it may have stored is then looked up: else it would be there and not
-// in the state, and the next apply would take it for a stranger's.
+// unanswered reports whether a call may have been carried out in spite of its error. What it may
+// have stored is then looked up: else it would be there and not in the state, and the next apply
+// would take it for a stranger's.
 func unanswered(err error) bool {
 	e, known := errors.AsType[*client.Error](err)
 	return known && (e.Status == 0 || e.Status >= 500)

@@ -33,7 +33,8 @@ func (rateFunction) Definition(_ context.Context, _ function.DefinitionRequest, 
 			"The rule is named after its window, `per-1m`, so that another limit goes on with the same count. " +
 			"Use `merge` for other parts: `merge(provider::sluice::rate(\"100/m\"), { algorithm = \"sliding_window\" })`.",
 		Parameters: []function.Parameter{function.StringParameter{
-			Name: "rate", MarkdownDescription: "A limit, a slash, and a unit (`s`, `m`, `h`, `d`, `w`) or a length of time (`30s`, `1h30m`).",
+			Name:                "rate",
+			MarkdownDescription: "A limit, a slash, and a unit (`s`, `m`, `h`, `d`, `w`) or a length of time (`30s`, `1h30m`).",
 		}},
 		Return: function.ObjectReturn{AttributeTypes: ruleType().AttrTypes},
 	}
@@ -51,7 +52,8 @@ func (rateFunction) Run(ctx context.Context, request function.RunRequest, answer
 		return
 	}
 	answer.Error = answer.Result.Set(ctx, ruleModel{
-		Name: types.StringValue(rule.Name), Algorithm: types.StringValue(string(rule.Algorithm)), Limit: whole.Of(rule.Limit),
+		Name: types.StringValue(rule.Name), Algorithm: types.StringValue(string(rule.Algorithm)),
+		Limit:  whole.Of(rule.Limit),
 		Window: duration.Of(rule.WindowMS), Burst: whole.Null(),
 	})
 }
@@ -74,7 +76,8 @@ func parseRate(text string) (policy.Rule, error) {
 	}
 	ms, err := duration.Parse(window)
 	if err != nil {
-		return policy.Rule{}, errors.New(`has a time that is none: it must be s, m, h, d, w, or a length such as 30s or 1h30m`)
+		return policy.Rule{},
+			errors.New(`has a time that is none: it must be s, m, h, d, w, or a length such as 30s or 1h30m`)
 	}
 	return checked(policy.Rule{Name: "per-" + duration.Format(ms), Algorithm: policy.GCRA, Limit: limit, WindowMS: ms})
 }

@@ -36,7 +36,8 @@ func (a *resetAction) Schema(_ context.Context, _ action.SchemaRequest, answer *
 		Attributes: map[string]schema.Attribute{
 			"policy": schema.StringAttribute{Required: true, MarkdownDescription: "The policy's name."},
 			"key": schema.StringAttribute{
-				Required: true, MarkdownDescription: "Whose limit.", Validators: []validator.String{stringvalidator.LengthBetween(1, policy.MaxKey)},
+				Required: true, MarkdownDescription: "Whose limit.",
+				Validators: []validator.String{stringvalidator.LengthBetween(1, policy.MaxKey)},
 			},
 		},
 	}
@@ -58,5 +59,6 @@ func (a *resetAction) Invoke(ctx context.Context, request action.InvokeRequest, 
 		fail(&answer.Diagnostics, "The key was not reset", err)
 		return
 	}
-	answer.SendProgress(action.InvokeProgressEvent{Message: fmt.Sprintf("%s starts afresh under %s", m.Key.ValueString(), m.Policy.ValueString())})
+	answer.SendProgress(action.InvokeProgressEvent{Message: fmt.Sprintf("%s starts afresh under %s",
+		m.Key.ValueString(), m.Policy.ValueString())})
 }

@@ -27,7 +27,8 @@ var (
 )
 
 // Metadata implements resource.Resource.
-func (r *policyResource) Metadata(_ context.Context, request resource.MetadataRequest, answer *resource.MetadataResponse) {
+func (r *policyResource) Metadata(_ context.Context, request resource.MetadataRequest,
+	answer *resource.MetadataResponse) {
 	answer.TypeName = request.ProviderTypeName + "_limiter_policy"
 }
 
@@ -37,14 +38,16 @@ func (r *policyResource) Schema(_ context.Context, _ resource.SchemaRequest, ans
 }
 
 // IdentitySchema implements resource.ResourceWithIdentity.
-func (r *policyResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, answer *resource.IdentitySchemaResponse) {
+func (r *policyResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest,
+	answer *resource.IdentitySchemaResponse) {
 	answer.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
 		"name": identityschema.StringAttribute{RequiredForImport: true, Description: "The policy's name."},
 	}}
 }
 
 // Configure implements resource.ResourceWithConfigure.
-func (r *policyResource) Configure(_ context.Context, request resource.ConfigureRequest, answer *resource.ConfigureResponse) {
+func (r *policyResource) Configure(_ context.Context, request resource.ConfigureRequest,
+	answer *resource.ConfigureResponse) {
 	r.client = clientOf(request.ProviderData, &answer.Diagnostics)
 }
 
@@ -104,7 +107,8 @@ func (r *policyResource) Update(ctx context.Context, request resource.UpdateRequ
 	// A change of overwrite, or of how a policy is written, is none of the API's business.
 	if !same(&plan, &state) {
 		when := []client.Condition{client.IfMatch(state.ETag.ValueString())}
-		if !r.put(ctx, &plan, change{after: state.Version.ValueInt64(), when: when, refused: changedElsewhere}, &answer.Diagnostics) {
+		if !r.put(ctx, &plan, change{after: state.Version.ValueInt64(), when: when, refused: changedElsewhere},
+			&answer.Diagnostics) {
 			return
 		}
 	}
@@ -112,7 +116,8 @@ func (r *policyResource) Update(ctx context.Context, request resource.UpdateRequ
 	answer.Diagnostics.Append(identify(ctx, answer.Identity, plan.Name)...)
 }
 
-// Delete implements resource.Resource. It deletes only the version that Terraform has read; one that is gone already is deleted.
+// Delete implements resource.Resource. It deletes only the version that Terraform has read; one
+// that is gone already is deleted.
 func (r *policyResource) Delete(ctx context.Context, request resource.DeleteRequest, answer *resource.DeleteResponse) {
 	var state resourceModel
 	answer.Diagnostics.Append(request.State.Get(ctx, &state)...)
@@ -135,8 +140,10 @@ func (r *policyResource) Delete(ctx context.Context, request resource.DeleteRequ
 	fail(&answer.Diagnostics, "The policy was not deleted", err)
 }
 
-// ImportState implements resource.ResourceWithImportState: by name, as the id or as the identity. The read that follows fills in the rest.
-func (r *policyResource) ImportState(ctx context.Context, request resource.ImportStateRequest, answer *resource.ImportStateResponse) {
+// ImportState implements resource.ResourceWithImportState: by name, as the id or as the identity.
+// The read that follows fills in the rest.
+func (r *policyResource) ImportState(ctx context.Context, request resource.ImportStateRequest,
+	answer *resource.ImportStateResponse) {
 	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("name"), path.Root("name"), request, answer)
 }
 

@@ -27,7 +27,8 @@ func policySchema() schema.Schema {
 				MarkdownDescription: "What callers name. Letters, digits and `. _ : -`, up to 128. Another name is another policy.",
 			},
 			"description": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString(""), MarkdownDescription: "For people: up to 1024 bytes.",
+				Optional: true, Computed: true, Default: stringdefault.StaticString(""),
+				MarkdownDescription: "For people: up to 1024 bytes.",
 			},
 			"mode": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(string(policy.Enforce)),
@@ -45,10 +46,12 @@ func policySchema() schema.Schema {
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 				MarkdownDescription: "Makes every check ask the store, also for a key that is known to be denied.",
 			},
-			"rules":     rulesAttribute(true, "1 to 8 limits, all of which hold at once. A rule's count belongs to its name."),
+			"rules": rulesAttribute(true,
+				"1 to 8 limits, all of which hold at once. A rule's count belongs to its name."),
 			"overrides": overridesAttribute(),
 			"overwrite": schema.BoolAttribute{
-				Optional: true, MarkdownDescription: "Lets the creation take over a policy of this name that exists already. Without it that is an error.",
+				Optional:            true,
+				MarkdownDescription: "Lets the creation take over a policy of this name that exists already. Without it that is an error.",
 			},
 			"version":    schema.Int64Attribute{Computed: true, MarkdownDescription: versionText},
 			"etag":       schema.StringAttribute{Computed: true, MarkdownDescription: etagText},
@@ -69,17 +72,20 @@ func rulesAttribute(required bool, text string) schema.ListNestedAttribute {
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{Required: true, MarkdownDescription: "Unique among the rules."},
 			"algorithm": schema.StringAttribute{
-				Required: true, MarkdownDescription: "`fixed_window`, `sliding_window`, `sliding_window_counter`, `token_bucket` or `gcra`.",
+				Required:            true,
+				MarkdownDescription: "`fixed_window`, `sliding_window`, `sliding_window_counter`, `token_bucket` or `gcra`.",
 			},
 			"limit": schema.Int64Attribute{
-				Required: true, CustomType: whole.Type{}, MarkdownDescription: "How much a window admits: 1 to 1 000 000 000; a `sliding_window` up to 100 000.",
+				Required: true, CustomType: whole.Type{},
+				MarkdownDescription: "How much a window admits: 1 to 1 000 000 000; a `sliding_window` up to 100 000.",
 			},
 			"window": schema.StringAttribute{
 				Required: true, CustomType: duration.Type{}, PlanModifiers: []planmodifier.String{duration.KeepEqual()},
 				MarkdownDescription: "A length of time, `1ms` to `366d`: `1s`, `90s`, `1h30m`, `2d`, `1w`. Another way to write the same length is no change.",
 			},
 			"burst": schema.Int64Attribute{
-				Optional: true, CustomType: whole.Type{}, MarkdownDescription: "How much may pass at once; for `token_bucket` and `gcra` only. The limit unless given.",
+				Optional: true, CustomType: whole.Type{},
+				MarkdownDescription: "How much may pass at once; for `token_bucket` and `gcra` only. The limit unless given.",
 			},
 		}},
 	}
@@ -87,9 +93,11 @@ func rulesAttribute(required bool, text string) schema.ListNestedAttribute {
 
 func overridesAttribute() schema.ListNestedAttribute {
 	return schema.ListNestedAttribute{
-		Optional: true, MarkdownDescription: "Up to 1000 exceptions for keys, in your order. The exact key wins, then the longest prefix.",
+		Optional:            true,
+		MarkdownDescription: "Up to 1000 exceptions for keys, in your order. The exact key wins, then the longest prefix.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"key":   schema.StringAttribute{Required: true, MarkdownDescription: "A key, or a prefix of keys that ends in `*`."},
+			"key": schema.StringAttribute{Required: true,
+				MarkdownDescription: "A key, or a prefix of keys that ends in `*`."},
 			"mode":  schema.StringAttribute{Optional: true, MarkdownDescription: "As the policy's, which it replaces."},
 			"rules": rulesAttribute(false, "As the policy's, which they replace."),
 		}},

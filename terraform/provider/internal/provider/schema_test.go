@@ -137,7 +137,8 @@ func TestTheReleaseIsNamedAndSignedAsTheRegistriesWantIt(t *testing.T) {
 	require.Equal(t, "terraform-provider-sluice", release.Project)
 	require.Equal(t, "{{ .ProjectName }}_v{{ .Version }}", release.Builds[0].Binary)
 	require.Contains(t, release.Builds[0].LDFlags[0], "-X main.version=", "main.go has that variable")
-	require.FileExists(t, filepath.Join("..", "..", "..", "..", release.Builds[0].Dir, release.Builds[0].Main, "main.go"))
+	require.FileExists(t, filepath.Join("..", "..", "..", "..", release.Builds[0].Dir, release.Builds[0].Main,
+		"main.go"))
 	require.Equal(t, []string{"zip"}, release.Archives[0].Formats)
 	require.Equal(t, "{{ .ProjectName }}_{{ .Version }}_{{ .Os }}_{{ .Arch }}", release.Archives[0].Name)
 	require.Equal(t, "{{ .ProjectName }}_{{ .Version }}_SHA256SUMS", release.Checksum.Name)

@@ -46,7 +46,8 @@ func (s *sluice) Schema(_ context.Context, _ provider.SchemaRequest, answer *pro
 		return schema.StringAttribute{Optional: true, MarkdownDescription: text, Validators: validators}
 	}
 	sensitive := func(text string, validators ...validator.String) schema.StringAttribute {
-		return schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: text, Validators: validators}
+		return schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: text,
+			Validators: validators}
 	}
 	lasting := func(text string) schema.StringAttribute {
 		return schema.StringAttribute{Optional: true, CustomType: duration.Type{}, MarkdownDescription: text}
@@ -62,8 +63,10 @@ func (s *sluice) Schema(_ context.Context, _ provider.SchemaRequest, answer *pro
 				stringvalidator.OneOf(string(client.IAM), string(client.None))),
 			"profile": optional("The profile of the shared AWS configuration that signs. Else `SLUICE_PROFILE`, else the AWS SDK's usual chain.",
 				stringvalidator.ConflictsWith(path.MatchRoot("access_key"))),
-			"access_key":    sensitive("A static access key. Else `SLUICE_ACCESS_KEY`.", stringvalidator.AlsoRequires(path.MatchRoot("secret_key"))),
-			"secret_key":    sensitive("The secret of `access_key`. Else `SLUICE_SECRET_KEY`.", stringvalidator.AlsoRequires(path.MatchRoot("access_key"))),
+			"access_key": sensitive("A static access key. Else `SLUICE_ACCESS_KEY`.",
+				stringvalidator.AlsoRequires(path.MatchRoot("secret_key"))),
+			"secret_key": sensitive("The secret of `access_key`. Else `SLUICE_SECRET_KEY`.",
+				stringvalidator.AlsoRequires(path.MatchRoot("access_key"))),
 			"session_token": sensitive("The session token of temporary static credentials. Else `SLUICE_SESSION_TOKEN`."),
 			"assume_role": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "A role to assume with the credentials above, and to sign with.",
@@ -86,7 +89,8 @@ func (s *sluice) Schema(_ context.Context, _ provider.SchemaRequest, answer *pro
 // unknown reports whether a part of the block is known only after apply.
 func (m *settings) unknown() bool {
 	for _, v := range []attr.Value{
-		m.Endpoint, m.Region, m.Auth, m.Profile, m.AccessKey, m.SecretKey, m.SessionToken, m.AssumeRole, m.Timeout, m.Retries,
+		m.Endpoint, m.Region, m.Auth, m.Profile, m.AccessKey, m.SecretKey, m.SessionToken, m.AssumeRole, m.Timeout,
+		m.Retries,
 	} {
 		if v.IsUnknown() {
 			return true

@@ -27,14 +27,16 @@ func (worstCaseFunction) Metadata(_ context.Context, _ function.MetadataRequest,
 }
 
 // Definition implements function.Function.
-func (worstCaseFunction) Definition(_ context.Context, _ function.DefinitionRequest, answer *function.DefinitionResponse) {
+func (worstCaseFunction) Definition(_ context.Context, _ function.DefinitionRequest,
+	answer *function.DefinitionResponse) {
 	answer.Definition = function.Definition{
 		Summary: "The most that any window's length can admit under a rule",
 		MarkdownDescription: "The most that a rule can admit in any stretch of time as long as its window, by the bound of its algorithm: `fixed_window` 2 × limit, at the border " +
 			"of two windows; `sliding_window` the limit; `sliding_window_counter` 2 × limit − 1; `token_bucket` and `gcra` burst + limit. Use it to hold a limit against what " +
 			"the thing behind it can bear.",
 		Parameters: []function.Parameter{function.DynamicParameter{
-			Name: "rule", MarkdownDescription: "A rule as in `rules`: an object with `algorithm`, `limit`, `window` and, if need be, `burst`.",
+			Name:                "rule",
+			MarkdownDescription: "A rule as in `rules`: an object with `algorithm`, `limit`, `window` and, if need be, `burst`.",
 		}},
 		Return: function.Int64Return{},
 	}

@@ -1,4 +1,5 @@
-// Package whole is a Terraform number without a fraction. The framework's own answers 100 / 3 with a fault of the provider; this one says what is wrong.
+// Package whole is a Terraform number without a fraction. The framework's own answers 100 / 3 with
+// a fault of the provider; this one says what is wrong.
 package whole
 
 import (
@@ -39,7 +40,8 @@ func (Type) ValueFromInt64(_ context.Context, in basetypes.Int64Value) (basetype
 	return Value{Int64Value: in}, nil
 }
 
-// ValueFromTerraform makes a value of what Terraform sends. What is no whole number in range counts as unknown until it is refused.
+// ValueFromTerraform makes a value of what Terraform sends. What is no whole number in range counts
+// as unknown until it is refused.
 func (t Type) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Value, error) {
 	var number *big.Float
 	if in.IsKnown() && !in.IsNull() {
@@ -84,7 +86,8 @@ func (v Value) Equal(other attr.Value) bool {
 }
 
 // ValidateAttribute refuses what is no whole number.
-func (v Value) ValidateAttribute(_ context.Context, request xattr.ValidateAttributeRequest, response *xattr.ValidateAttributeResponse) {
+func (v Value) ValidateAttribute(_ context.Context, request xattr.ValidateAttributeRequest,
+	response *xattr.ValidateAttributeResponse) {
 	if v.refused != "" {
 		response.Diagnostics.AddAttributeError(request.Path, "Not a whole number",
 			fmt.Sprintf("%s must be a whole number, and is %s: use floor or ceil.", request.Path, v.refused))
