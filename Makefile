@@ -58,6 +58,7 @@ fuzz: ## Fuzz every decoder and handler for FUZZTIME (default 20s) each
 lint: $(BIN)/golangci-lint ## Check style and the borders between packages
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
 	$(BIN)/golangci-lint run --allow-parallel-runners ./...
+	@go run ./tools/prose
 
 # The linter is built once, from its own module, so that nobody needs it on the PATH.
 $(BIN)/golangci-lint: tools/golangci/go.mod
