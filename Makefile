@@ -8,6 +8,10 @@ BIN       := $(CACHE)/bin
 FUNCTIONS := lock enqueue dispatcher limit
 GO_TEST   := go test -timeout 15m
 
+# The Go modules that tests and lint cover, the root first. Tools and the benchmark are modules too,
+# but are covered by what uses them.
+MODULES   := . terraform/provider
+
 .PHONY: help
 help: ## Show this list
 	@[ -t 1 ] && on=$$'\033[36m' off=$$'\033[0m' || on= off=; \
@@ -31,12 +35,12 @@ terraform-tool:
 
 .PHONY: test
 test: redis terraform-tool ## Run every test: unit, conformance, end to end, on real Redis (alone and as a cluster)
-	$(GO_TEST) ./...
+	@for m in $(MODULES); do (cd $$m && set -x && $(GO_TEST) ./...); done
 
 .PHONY: test-race
 test-race: redis terraform-tool ## The same under the race detector (needs a C compiler)
-	$(GO_TEST) -race $$(go list ./... | grep -v /terraform/provider/acceptance)
-	$(GO_TEST) ./terraform/provider/acceptance # processes of their own, which the race detector does not see into
+	@for m in $(MODULES); do (cd $$m && set -x && $(GO_TEST) -race $$(go list ./... | grep -v /terraform/provider/acceptance)); done
+	cd terraform/provider && $(GO_TEST) ./acceptance # starts processes, which the race detector does not observe
 
 .PHONY: chaos
 chaos: redis ## The long fault suite: 20 000 jobs, 50 kills, Redis away for 60 s, every job accounted for
@@ -57,7 +61,7 @@ fuzz: ## Fuzz every decoder and handler for FUZZTIME (default 20s) each
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Check style and the borders between packages
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
-	$(BIN)/golangci-lint run --allow-parallel-runners ./...
+	@for m in $(MODULES); do (cd $$m && set -x && $(BIN)/golangci-lint run --allow-parallel-runners ./...); done
 	@go run ./tools/prose
 
 # The linter is built once, from its own module, so that nobody needs it on the PATH.
@@ -68,7 +72,7 @@ $(BIN)/golangci-lint: tools/golangci/go.mod
 .PHONY: build
 build: ## Build the command line, the Terraform provider and the functions into bin/
 	go build -trimpath -o bin/sluice ./cmd/sluice
-	go build -trimpath -o bin/terraform-provider-sluice ./terraform/provider
+	cd terraform/provider && go build -trimpath -o $(CURDIR)/bin/terraform-provider-sluice .
 	@for f in $(FUNCTIONS); do \
 	  CGO_ENABLED=0 GOOS=linux GOARCH=$(or $(ARCH),arm64) go build -trimpath -tags lambda.norpc -ldflags "-s -w" -o bin/functions/$$f/bootstrap ./functions/$$f; \
 	done

@@ -21,7 +21,7 @@ export TF_CLI_CONFIG_FILE TF_IN_AUTOMATION=1 CHECKPOINT_DISABLE=1
 # Our own provider comes from the mirror too, under a version that satisfies every example.
 platform=$(go env GOOS)_$(go env GOARCH)
 if [ -d terraform/provider ]; then
-  go build -o .cache/awsstub/sluice ./terraform/provider
+  (cd terraform/provider && go build -o ../../.cache/awsstub/sluice .)
   for host in registry.opentofu.org registry.terraform.io; do
     target=.cache/awsstub/mirror/$host/sluicehq/sluice/9.9.9/$platform
     mkdir -p "$target"

@@ -15,7 +15,7 @@ tool=$(command -v tofu || command -v terraform || true)
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-go build -o "$work/terraform-provider-sluice" ./terraform/provider
+(cd terraform/provider && go build -o "$work/terraform-provider-sluice" .)
 cat >"$work/cli.tfrc" <<RC
 provider_installation {
   dev_overrides { "sluicehq/sluice" = "$work" }

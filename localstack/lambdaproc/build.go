@@ -11,22 +11,30 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
-// Root finds the repository: the folder of the go.mod at or above the working directory.
+// rootModule is the first line of the go.mod at the repository's root. Folders below the root that
+// are modules of their own have other names.
+const rootModule = "module github.com/sluicehq/sluice\n"
+
+// Root finds the repository's root at or above the working directory: the folder whose go.mod
+// declares the root module.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", fmt.Errorf("error finding the repository: %w", err)
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod")) //nolint:gosec // a file of the repository
+		if err == nil && strings.HasPrefix(string(text), rootModule) {
 			return dir, nil
 		}
+
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", errors.New("no go.mod at or above the working directory: run this inside the repository")
+			return "", errors.New("no go.mod of github.com/sluicehq/sluice at or above the working directory: run this inside the repository")
 		}
 		dir = parent
 	}

@@ -12,8 +12,9 @@ import (
 
 // BuildProvider builds the provider of the repository at root into dir, where [Tool.Open] finds it.
 func BuildProvider(ctx context.Context, root, dir string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, "terraform-provider-sluice"), "./terraform/provider") //nolint:gosec // our own arguments
-	cmd.Dir = root
+	binary := filepath.Join(dir, "terraform-provider-sluice")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, ".") //nolint:gosec // the path is the caller's
+	cmd.Dir = filepath.Join(root, "terraform", "provider")            // a module of its own
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("error building the provider: %w\n%s", err, out)
 	}
