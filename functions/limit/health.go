@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -100,69 +99,44 @@ func (d *doctor) redis(ctx context.Context) row {
 	return row{Name: "redis", Status: statusOK}
 }
 
-// info reads INFO memory of every master as a map; none when one does not answer.
-func (d *doctor) info(ctx context.Context) []map[string]string {
-	var mu sync.Mutex
-	var nodes []map[string]string
-	read := func(ctx context.Context, node redis.Cmdable) error {
-		text, err := node.Info(ctx, "memory").Result()
-		if err != nil {
-			return err
-		}
-		values := make(map[string]string)
-		for line := range strings.SplitSeq(text, "\n") {
-			if name, value, found := strings.Cut(strings.TrimSpace(line), ":"); found {
-				values[name] = value
-			}
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		nodes = append(nodes, values)
-		return nil
-	}
-	var err error
-	if cluster, is := d.conn.Client().(*redis.ClusterClient); is {
-		err = cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return read(ctx, node) })
-	} else {
-		err = read(ctx, d.conn.Client())
-	}
-	if err != nil {
-		return nil
-	}
-	return nodes
-}
-
-// eviction: anything but noeviction may drop a lock or a job. INFO tells it also where CONFIG is
-// forbidden, as on ElastiCache.
+// eviction warns of every policy except noeviction, because Redis may then drop a lock or a job. It
+// reads INFO, which ElastiCache permits, and not CONFIG, which it forbids.
 func (d *doctor) eviction(ctx context.Context) row {
 	r := row{Name: "redis_eviction_policy", Status: statusUnknown}
-	for _, node := range d.info(ctx) {
-		switch maxmemoryPolicy := node["maxmemory_policy"]; maxmemoryPolicy {
+	nodes, err := d.conn.Info(ctx)
+	if err != nil {
+		return r
+	}
+	for _, node := range nodes {
+		switch node.EvictionPolicy {
 		case "":
 		case "noeviction":
-			r.Status, r.Detail = statusOK, maxmemoryPolicy
+			r.Status, r.Detail = statusOK, node.EvictionPolicy
 		default:
-			r.Status, r.Detail = statusUnsafe,
-				maxmemoryPolicy+": jobs and locks may be evicted; set maxmemory-policy noeviction"
+			r.Status = statusUnsafe
+			r.Detail = node.EvictionPolicy + ": Redis may evict jobs and locks; set maxmemory-policy noeviction"
 			return r
 		}
 	}
 	return r
 }
 
-// memory is that of the fullest master.
+// memory reports the memory of the fullest master.
 func (d *doctor) memory(ctx context.Context) row {
 	r := row{Name: "redis_memory", Status: statusUnknown}
+	nodes, err := d.conn.Info(ctx)
+	if err != nil {
+		return r
+	}
 	fullest := -1.0
-	for _, node := range d.info(ctx) {
-		used, errUsed := strconv.ParseFloat(node["used_memory"], 64)
-		most, errMost := strconv.ParseFloat(node["maxmemory"], 64)
-		switch {
-		case errUsed != nil || errMost != nil:
-		case most == 0 && fullest < 0:
-			fullest, r.Status, r.Detail = 0, statusOK, fmt.Sprintf("%.0f MiB used, no maxmemory", used/(1<<20))
-		case most > 0 && used/most > fullest:
-			fullest, r.Status, r.Detail = used/most, statusOK, fmt.Sprintf("%.0f%% of maxmemory used", 100*used/most)
+	for _, node := range nodes {
+		share := node.MemoryShare()
+		if node.UsedMemory == 0 || share <= fullest { // 0: the server does not report its memory
+			continue
+		}
+		fullest, r.Status, r.Detail = share, statusOK, fmt.Sprintf("%.0f%% of maxmemory used", 100*share)
+		if node.MaxMemory == 0 {
+			r.Detail = fmt.Sprintf("%d MiB used, no maxmemory", node.UsedMemory>>20)
 		}
 	}
 	if fullest > memoryWarn {

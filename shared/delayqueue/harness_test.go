@@ -60,7 +60,7 @@ func (c *clocked) set(t testing.TB, ms int64) {
 
 func newQueues(t testing.TB, r *redistest.Redis, cfg Config) *Queues {
 	t.Helper()
-	q, err := New(redisconn.Wrap(r.Client, redisconn.Config{CallTimeout: 10 * time.Second}), cfg)
+	q, err := New(redisconn.FromClient(r.Client, redisconn.Config{CallTimeout: 10 * time.Second}), cfg)
 	require.NoError(t, err)
 	return q
 }

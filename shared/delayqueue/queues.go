@@ -159,6 +159,13 @@ func (q *Queues) Ping(ctx context.Context) error {
 	return q.conn.Do(ctx, func(ctx context.Context) error { return q.conn.Client().Ping(ctx).Err() })
 }
 
+// RedisInfo returns the figures of Redis INFO, combined by [redisconn.Total]. Errors:
+// store_unavailable.
+func (q *Queues) RedisInfo(ctx context.Context) (redisconn.Info, error) {
+	nodes, err := q.conn.Info(ctx)
+	return redisconn.Total(nodes), err
+}
+
 // rows runs a script whose reply is an array.
 func (q *Queues) rows(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]any, error) {
 	reply, err := q.conn.Run(ctx, script, keys, args...)

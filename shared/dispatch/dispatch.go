@@ -11,6 +11,7 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
 	"github.com/sluicehq/sluice/shared/delayqueue/sqssender"
+	"github.com/sluicehq/sluice/shared/redisconn"
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
@@ -30,7 +31,7 @@ type Store interface {
 	Enqueue(ctx context.Context, queue string, jobs []delayqueue.Job) ([]delayqueue.Enqueued, []error)
 	Settled(ctx context.Context, queue string, j delayqueue.Job, sentMS int64) error
 	Stats(ctx context.Context, queue string) (delayqueue.Stats, error)
-	RedisInfo(ctx context.Context) (delayqueue.RedisInfo, error)
+	RedisInfo(ctx context.Context) (redisconn.Info, error)
 }
 
 // Sender sends claimed jobs. [sqssender.Sender] is one.

@@ -48,10 +48,10 @@ func (r *run) emitRedis(ctx context.Context) {
 		return
 	}
 	r.metrics.Emit(nil,
-		telemetry.One("used_memory", telemetry.Bytes, info.UsedMemory),
-		telemetry.One("maxmemory", telemetry.Bytes, info.MaxMemory),
-		telemetry.One("connected_clients", telemetry.Count, info.ConnectedClients),
-		telemetry.One("blocked_clients", telemetry.Count, info.BlockedClients),
-		telemetry.One("evicted_keys", telemetry.Count, info.EvictedKeys),
-		telemetry.One("instantaneous_ops_per_sec", telemetry.Count, info.OpsPerSecond))
+		telemetry.One("used_memory", telemetry.Bytes, float64(info.UsedMemory)),
+		telemetry.One("maxmemory", telemetry.Bytes, float64(info.MaxMemory)),
+		telemetry.One("connected_clients", telemetry.Count, float64(info.ConnectedClients)),
+		telemetry.One("blocked_clients", telemetry.Count, float64(info.BlockedClients)),
+		telemetry.One("evicted_keys", telemetry.Count, float64(info.EvictedKeys)),
+		telemetry.One("instantaneous_ops_per_sec", telemetry.Count, float64(info.OpsPerSecond)))
 }

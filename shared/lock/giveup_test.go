@@ -23,7 +23,7 @@ func TestAReacquireThatGaveUpLeavesTheLeaseFromBefore(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []Mode{Exclusive, Shared} {
 		redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
-			l := NewRedis(redisconn.Wrap(r.Client, redisconn.Config{CallTimeout: 5 * time.Second}))
+			l := NewRedis(redisconn.FromClient(r.Client, redisconn.Config{CallTimeout: 5 * time.Second}))
 			t.Cleanup(func() { _ = l.Close() })
 			q := normal(t, Request{Name: "report", Mode: mode, TTL: time.Minute})
 			first, err := l.Acquire(t.Context(), q)
@@ -43,7 +43,7 @@ func TestACallThatGaveUpGivesBackWhatItGot(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []Mode{Exclusive, Shared} {
 		redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
-			l := NewRedis(redisconn.Wrap(r.Client, redisconn.Config{CallTimeout: 5 * time.Second}))
+			l := NewRedis(redisconn.FromClient(r.Client, redisconn.Config{CallTimeout: 5 * time.Second}))
 			t.Cleanup(func() { _ = l.Close() })
 			q := normal(t, Request{Name: "report", Mode: mode, TTL: time.Minute})
 			_, err := l.try(t.Context(), q, "call", false)

@@ -22,7 +22,7 @@ const (
 
 func open(t *testing.T, r *redistest.Redis) *lock.Redis {
 	t.Helper()
-	l := lock.NewRedis(redisconn.Wrap(r.Client, redisconn.Config{CallTimeout: 5 * time.Second}))
+	l := lock.NewRedis(redisconn.FromClient(r.Client, redisconn.Config{CallTimeout: 5 * time.Second}))
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
 	return l
 }

@@ -47,7 +47,7 @@ func TestALostRedisIsAnsweredForPromptly(t *testing.T) {
 			require.NoError(t, lose(r))
 
 			calls := 0
-			for !l.redis.conn.Open() {
+			for !l.redis.conn.BreakerOpen() {
 				started := time.Now()
 				d := ask(t, l, c)
 				require.Less(t, time.Since(started), beforeOpen+slack)
@@ -74,7 +74,7 @@ func TestALimiterReturnsToRedisByItself(t *testing.T) {
 	l := production(t, r)
 	c := newCheck("k", 1, newRule(policy.SlidingWindow, 1000, hour))
 	require.NoError(t, r.Server.Kill())
-	for !l.redis.conn.Open() {
+	for !l.redis.conn.BreakerOpen() {
 		require.True(t, ask(t, l, c).Degraded)
 	}
 	require.NoError(t, r.Server.Restart(t.Context()))

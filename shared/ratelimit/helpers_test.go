@@ -46,7 +46,7 @@ func cached(c Check) Check {
 // open makes a limiter as a function has it, on a client of the test's own, that listens already.
 func open(t *testing.T, r *redistest.Redis) *Limiter {
 	t.Helper()
-	l := New(t.Context(), NewRedis(redisconn.Wrap(r.Client, redisconn.Config{CallTimeout: 5 * time.Second})))
+	l := New(t.Context(), NewRedis(redisconn.FromClient(r.Client, redisconn.Config{CallTimeout: 5 * time.Second})))
 	require.Eventually(t, func() bool {
 		l.denied.mu.Lock()
 		defer l.denied.mu.Unlock()
@@ -79,7 +79,7 @@ func onRedis(t *testing.T) *clocked {
 }
 
 func clockedRedis(r *redistest.Redis, at int64) *clocked {
-	e := NewRedis(redisconn.Wrap(r.Client, redisconn.Config{CallTimeout: 10 * time.Second}))
+	e := NewRedis(redisconn.FromClient(r.Client, redisconn.Config{CallTimeout: 10 * time.Second}))
 	c := &clocked{engine: e, at: at}
 	e.now = func() string { return strconv.FormatInt(c.at, 10) }
 	return c

@@ -28,12 +28,16 @@ func Open(cfg Config) (*Conn, error) {
 	if len(options.Addrs) == 0 {
 		return nil, errors.New("error configuring redis: no address")
 	}
-	return Wrap(redis.NewUniversalClient(options), cfg), nil
+	return FromClient(redis.NewUniversalClient(options), cfg), nil
 }
 
-// Wrap makes a Conn from a client that the caller has configured, for tests and tools.
-func Wrap(client redis.UniversalClient, cfg Config) *Conn {
+// FromClient makes a Conn from a client that the caller configured. Of cfg it uses CallTimeout and
+// Breaker. The client should not retry (MaxRetries: -1) and must respect contexts
+// (ContextTimeoutEnabled: true); otherwise CallTimeout does not bound a call. [Conn.Close] closes the
+// client.
+func FromClient(client redis.UniversalClient, cfg Config) *Conn {
 	cfg = cfg.withDefaults()
+
 	ping := func(ctx context.Context) error { return client.Ping(ctx).Err() }
 	return &Conn{client: client, breaker: newBreaker(cfg.Breaker, cfg.CallTimeout, ping), timeout: cfg.CallTimeout}
 }
@@ -103,5 +107,5 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Open reports whether the breaker holds calls back.
-func (c *Conn) Open() bool { return c.breaker.isOpen() }
+// BreakerOpen reports whether the circuit breaker is open: calls fail without reaching Redis.
+func (c *Conn) BreakerOpen() bool { return c.breaker.isOpen() }

@@ -91,7 +91,7 @@ func TestADeadStoreCostsNothingOnceItIsKnownAndIsFoundWhenItIsBack(t *testing.T)
 			for range 3 {
 				require.Error(t, promptly(t, c))
 			}
-			require.True(t, c.Open())
+			require.True(t, c.BreakerOpen())
 			const calls = 1000
 			started := time.Now()
 			for range calls {
@@ -103,7 +103,7 @@ func TestADeadStoreCostsNothingOnceItIsKnownAndIsFoundWhenItIsBack(t *testing.T)
 			back := time.Now()
 			require.Eventually(t, func() bool { return promptly(t, c) == nil }, 10*time.Second, time.Millisecond)
 			require.Less(t, time.Since(back), 3*time.Second)
-			require.False(t, c.Open())
+			require.False(t, c.BreakerOpen())
 		})
 	}
 }
@@ -121,7 +121,7 @@ func TestACallEndsWithItsCallerAndThatSaysNothingAboutTheStore(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Empty(t, fault.CodeOf(err))
 	}
-	require.False(t, c.Open())
+	require.False(t, c.BreakerOpen())
 	require.NoError(t, r.Server.Resume())
 }
 
@@ -149,7 +149,7 @@ func TestADefectOfOursIsNoUnavailableStore(t *testing.T) {
 		require.Error(t, err)
 		require.Empty(t, fault.CodeOf(err), source)
 	}
-	require.False(t, c.Open())
+	require.False(t, c.BreakerOpen())
 }
 
 func TestNilIsAReply(t *testing.T) {
@@ -158,7 +158,7 @@ func TestNilIsAReply(t *testing.T) {
 	c := open(t, redisconn.Config{URLs: []string{r.URL}})
 	_, err := c.Run(t.Context(), redis.NewScript("return false"), []string{"{k}"})
 	require.ErrorIs(t, err, redis.Nil)
-	require.False(t, c.Open())
+	require.False(t, c.BreakerOpen())
 }
 
 func TestWhatIsWrongWithTheConfigurationIsSaidAtTheStart(t *testing.T) {

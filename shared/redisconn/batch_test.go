@@ -41,7 +41,7 @@ func TestCallsThatAreSentTogetherAreAnsweredInOrderAndFailEachForItself(t *testi
 		}
 		require.Empty(t, c.RunEach(t.Context(), script, nil))
 		require.Equal(t, []any{"{0}", "0"}, c.RunEach(t.Context(), script, numbered(1))[0].Value)
-		require.False(t, c.Open())
+		require.False(t, c.BreakerOpen())
 	})
 }
 
@@ -58,6 +58,6 @@ func TestOfCallsThatAreSentTogetherEachIsUnavailableWhenTheStoreIs(t *testing.T)
 		}
 		require.Less(t, time.Since(started), 500*time.Millisecond)
 	}
-	require.True(t, c.Open())
+	require.True(t, c.BreakerOpen())
 	require.NoError(t, r.Server.Resume())
 }
