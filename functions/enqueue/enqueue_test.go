@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/shared/delayqueue"
+	"github.com/sluicehq/sluice/shared/httpapi/apitest"
 	"github.com/sluicehq/sluice/shared/instant"
 )
 
@@ -74,12 +75,12 @@ func TestEveryMistakeInAJobIsNamed(t *testing.T) {
 			[]string{"payload", "delay_ms", "max_attempts", "durability"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := f.want(t, http.StatusBadRequest, http.MethodPost, jobs, c.body)
-			require.Equal(t, "invalid_request", a.body["code"])
-			require.ElementsMatch(t, c.fields, badFields(t, a.body), a.text)
+			a := f.Want(t, http.StatusBadRequest, http.MethodPost, jobs, c.body)
+			require.Equal(t, "invalid_request", a.Body["code"])
+			require.ElementsMatch(t, c.fields, apitest.InvalidFields(t, a.Body), a.Text)
 		})
 	}
-	require.Empty(t, f.want(t, http.StatusOK, http.MethodGet, jobs, nil).body["jobs"], "nothing was taken in")
+	require.Empty(t, f.Want(t, http.StatusOK, http.MethodGet, jobs, nil).Body["jobs"], "nothing was taken in")
 }
 
 func manyHeaders(n int, value string) object {
@@ -140,14 +141,14 @@ func TestRequestsThatReachNothingSayWhat(t *testing.T) {
 			"invalid_request"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := f.want(t, c.status, c.method, c.target, c.body)
-			require.Equal(t, c.code, a.body["code"], a.text)
+			a := f.Want(t, c.status, c.method, c.target, c.body)
+			require.Equal(t, c.code, a.Body["code"], a.Text)
 		})
 	}
-	a := f.want(t, http.StatusUnsupportedMediaType, http.MethodPost, jobs, `{"payload":1}`, "Content-Type",
+	a := f.Want(t, http.StatusUnsupportedMediaType, http.MethodPost, jobs, `{"payload":1}`, "Content-Type",
 		"text/plain")
-	require.Equal(t, "unsupported_media_type", a.body["code"])
-	require.Contains(t, f.want(t, http.StatusMethodNotAllowed, http.MethodPut, jobs, nil).header.Get("Allow"),
+	require.Equal(t, "unsupported_media_type", a.Body["code"])
+	require.Contains(t, f.Want(t, http.StatusMethodNotAllowed, http.MethodPut, jobs, nil).Header.Get("Allow"),
 		http.MethodPost)
 }
 
@@ -157,19 +158,19 @@ func TestPayloadsAreKeptAsTheyAreUpToTheirLimit(t *testing.T) {
 		"null": `null`, "number": `-1.50e+3`, "object": `{ "b" : 1, "a" : [ "<é🙂>" ] }`, "escaped": `"\u0000\ufffe"`,
 		"largest": `"` + strings.Repeat("x", delayqueue.MaxPayload-2) + `"`,
 	} {
-		f.want(t, http.StatusAccepted, http.MethodPost, jobs, `{"id":"`+name+`","payload":`+payload+`}`)
+		f.Want(t, http.StatusAccepted, http.MethodPost, jobs, `{"id":"`+name+`","payload":`+payload+`}`)
 		got, err := f.queues.Get(t.Context(), "orders", name)
 		require.NoError(t, err)
 		require.Equal(t, payload, string(got.Payload))
 	}
 	over := `"` + strings.Repeat("x", delayqueue.MaxPayload-1) + `"`
-	for name, a := range map[string]reply{
-		"a job":    f.send(t, http.MethodPost, jobs, `{"payload":`+over+`}`),
-		"a change": f.send(t, http.MethodPatch, jobs+"/null", `{"payload":`+over+`}`),
-		"a body":   f.send(t, http.MethodPost, jobs, `{"payload":1,"headers":{"a":"`+strings.Repeat("x", 1<<20)+`"}}`),
+	for name, a := range map[string]apitest.Reply{
+		"a job":    f.Send(t, http.MethodPost, jobs, `{"payload":`+over+`}`),
+		"a change": f.Send(t, http.MethodPatch, jobs+"/null", `{"payload":`+over+`}`),
+		"a body":   f.Send(t, http.MethodPost, jobs, `{"payload":1,"headers":{"a":"`+strings.Repeat("x", 1<<20)+`"}}`),
 	} {
-		require.Equal(t, http.StatusRequestEntityTooLarge, a.status, name)
-		require.Equal(t, "payload_too_large", a.body["code"], name)
+		require.Equal(t, http.StatusRequestEntityTooLarge, a.Status, name)
+		require.Equal(t, "payload_too_large", a.Body["code"], name)
 	}
 }
 
@@ -194,11 +195,11 @@ func TestAJobIsDueWhenItsCallerSaid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.body["payload"] = 1
 			a := f.post(t, jobs, c.body)
-			require.Equal(t, "scheduled", a.body["state"])
-			require.Equal(t, "orders", a.body["queue"])
-			require.EqualValues(t, 0, a.body["attempt"])
-			require.NotEmpty(t, a.body["id"])
-			text, _ := a.body["run_at"].(string)
+			require.Equal(t, "scheduled", a.Body["state"])
+			require.Equal(t, "orders", a.Body["queue"])
+			require.EqualValues(t, 0, a.Body["attempt"])
+			require.NotEmpty(t, a.Body["id"])
+			text, _ := a.Body["run_at"].(string)
 			at, err := time.Parse("2006-01-02T15:04:05.000Z", text)
 			require.NoError(t, err)
 			require.WithinDuration(t, c.want, at, 10*time.Second)
@@ -212,26 +213,26 @@ func TestAJobIsDueWhenItsCallerSaid(t *testing.T) {
 func TestAKnownIDIsADuplicateAndSaysWhenTheContentIsAnother(t *testing.T) {
 	f := start(t)
 	first := f.post(t, jobs, object{"payload": object{"n": 1}, "id": "a", "delay_ms": 60_000})
-	again := f.want(t, http.StatusOK, http.MethodPost, jobs,
+	again := f.Want(t, http.StatusOK, http.MethodPost, jobs,
 		object{"payload": object{"n": 1}, "id": "a", "delay_ms": 90_000})
-	require.Equal(t, true, again.body["duplicate"])
-	require.Nil(t, again.body["payload_differs"])
-	require.Equal(t, first.body["run_at"], again.body["run_at"], "the job as it stands")
-	other := f.want(t, http.StatusOK, http.MethodPost, jobs, object{"payload": object{"n": 2}, "id": "a"})
-	require.Equal(t, true, other.body["duplicate"])
-	require.Equal(t, true, other.body["payload_differs"])
+	require.Equal(t, true, again.Body["duplicate"])
+	require.Nil(t, again.Body["payload_differs"])
+	require.Equal(t, first.Body["run_at"], again.Body["run_at"], "the job as it stands")
+	other := f.Want(t, http.StatusOK, http.MethodPost, jobs, object{"payload": object{"n": 2}, "id": "a"})
+	require.Equal(t, true, other.Body["duplicate"])
+	require.Equal(t, true, other.Body["payload_differs"])
 	require.JSONEq(t, `{"n":1}`, string(f.payload(t, "a")))
 }
 
 func TestTheHeaderIdempotencyKeyIsTheID(t *testing.T) {
 	f := start(t)
-	a := f.want(t, http.StatusAccepted, http.MethodPost, jobs, object{"payload": 1}, "Idempotency-Key", "key-1")
-	require.Equal(t, "key-1", a.body["id"])
-	f.want(t, http.StatusOK, http.MethodPost, jobs, object{"payload": 1}, "Idempotency-Key", "key-1")
-	f.want(t, http.StatusOK, http.MethodPost, jobs, object{"payload": 1, "id": "key-1"}, "Idempotency-Key", "key-1")
-	differ := f.want(t, http.StatusBadRequest, http.MethodPost, jobs, object{"payload": 1, "id": "key-1"},
+	a := f.Want(t, http.StatusAccepted, http.MethodPost, jobs, object{"payload": 1}, "Idempotency-Key", "key-1")
+	require.Equal(t, "key-1", a.Body["id"])
+	f.Want(t, http.StatusOK, http.MethodPost, jobs, object{"payload": 1}, "Idempotency-Key", "key-1")
+	f.Want(t, http.StatusOK, http.MethodPost, jobs, object{"payload": 1, "id": "key-1"}, "Idempotency-Key", "key-1")
+	differ := f.Want(t, http.StatusBadRequest, http.MethodPost, jobs, object{"payload": 1, "id": "key-1"},
 		"Idempotency-Key", "key-2")
-	require.Equal(t, []string{"Idempotency-Key"}, badFields(t, differ.body))
-	bad := f.want(t, http.StatusBadRequest, http.MethodPost, jobs, object{"payload": 1}, "Idempotency-Key", "a b")
-	require.Equal(t, []string{"id"}, badFields(t, bad.body))
+	require.Equal(t, []string{"Idempotency-Key"}, apitest.InvalidFields(t, differ.Body))
+	bad := f.Want(t, http.StatusBadRequest, http.MethodPost, jobs, object{"payload": 1}, "Idempotency-Key", "a b")
+	require.Equal(t, []string{"id"}, apitest.InvalidFields(t, bad.Body))
 }

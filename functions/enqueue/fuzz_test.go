@@ -50,7 +50,7 @@ func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1], seed[2])
 	}
-	handle := httpapi.Lambda(fix.http)
+	handle := httpapi.Lambda(fix.Handler)
 	f.Fuzz(func(t *testing.T, method, target, body string) {
 		e := events.APIGatewayV2HTTPRequest{Version: "2.0", Body: body,
 			Headers: map[string]string{"content-type": "application/json"}}

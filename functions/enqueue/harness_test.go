@@ -2,11 +2,8 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,11 +15,12 @@ import (
 	"github.com/sluicehq/sluice/localstack/redistest"
 	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
+	"github.com/sluicehq/sluice/shared/httpapi/apitest"
 	"github.com/sluicehq/sluice/shared/redisconn"
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-type object = map[string]any
+type object = apitest.Object
 
 const (
 	jobs  = "/v1/queues/orders/jobs"
@@ -32,12 +30,11 @@ const (
 // fixture is the function on a Redis and a DynamoDB of the test's own.
 type fixture struct {
 	*api
+	apitest.API
 
 	redis *redistest.Redis
 	conn  *redisconn.Conn // the function's own
 	aws   *awstest.AWS
-	http  http.Handler
-	log   *bytes.Buffer
 }
 
 // patience is a time for Redis that a loaded machine keeps to. Tests of a Redis that hangs have
@@ -53,7 +50,8 @@ func start(t testing.TB) *fixture {
 func wire(t testing.TB, r *redistest.Redis, timeout time.Duration) *fixture {
 	t.Helper()
 	redisconn.SilenceDriver()
-	f := &fixture{redis: r, aws: awstest.Start(t), log: &bytes.Buffer{}}
+	f := &fixture{redis: r, aws: awstest.Start(t)}
+	f.Log = &bytes.Buffer{}
 	table := f.aws.CreateTable(t, outbox.TableInput(redistest.Name("outbox")))
 	conn, err := redisconn.Open(redisconn.Config{URLs: redisconn.SplitList(r.URL), Cluster: r.Cluster,
 		CallTimeout: timeout})
@@ -65,9 +63,9 @@ func wire(t testing.TB, r *redistest.Redis, timeout time.Duration) *fixture {
 	f.api = &api{
 		queues: queues, outbox: outbox.New(f.aws.DynamoDB, table),
 		urls: map[string]string{"orders": "https://sqs.test/1/orders", "ordered": "https://sqs.test/1/ordered.fifo"},
-		log:  slog.New(slog.NewTextHandler(f.log, nil)), metrics: telemetry.Discard(),
+		log:  slog.New(slog.NewTextHandler(f.Log, nil)), metrics: telemetry.Discard(),
 	}
-	f.http = f.routes()
+	f.Handler = f.routes()
 	return f
 }
 
@@ -78,67 +76,11 @@ func (f *fixture) loseDynamoDB() {
 	f.outbox = outbox.New(dynamodb.New(options), "none")
 }
 
-// reply is a response with its body read.
-type reply struct {
-	status int
-	header http.Header
-	body   object
-	text   string
-}
-
-// send sends body: nil, text, or what becomes JSON.
-func (f *fixture) send(t testing.TB, method, target string, body any, headers ...string) reply {
-	t.Helper()
-	content, isText := body.(string)
-	if body != nil && !isText {
-		text, err := json.Marshal(body)
-		require.NoError(t, err)
-		content = string(text)
-	}
-	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(content))
-	if body != nil {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	w := httptest.NewRecorder()
-	f.http.ServeHTTP(w, r)
-	a := reply{status: w.Code, header: w.Header(), text: w.Body.String()}
-	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &a.body), a.text)
-	require.NotEmpty(t, a.header.Get("X-Request-Id"))
-	if a.status >= http.StatusBadRequest {
-		require.Equal(t, "application/problem+json", a.header.Get("Content-Type"))
-		require.Equal(t, a.header.Get("X-Request-Id"), a.body["instance"])
-		requireProblem(t, a.body, a.status, a.body["code"])
-	}
-	return a
-}
-
-func requireProblem(t testing.TB, problem any, status int, code any) {
-	t.Helper()
-	members, ok := problem.(object)
-	require.True(t, ok, "%v", problem)
-	require.EqualValues(t, status, members["status"], "%v", problem)
-	require.Equal(t, code, members["code"], "%v", problem)
-	for _, member := range []string{"type", "title", "detail", "code", "instance"} {
-		require.NotEmpty(t, members[member], member)
-	}
-}
-
-// want sends and demands a status.
-func (f *fixture) want(t testing.TB, status int, method, target string, body any, headers ...string) reply {
-	t.Helper()
-	a := f.send(t, method, target, body, headers...)
-	require.Equal(t, status, a.status, "%s %s: %s\n%s", method, target, a.text, f.log)
-	return a
-}
-
 // post takes a job in, which must be new.
-func (f *fixture) post(t testing.TB, target string, job object) reply {
+func (f *fixture) post(t testing.TB, target string, job object) apitest.Reply {
 	t.Helper()
-	a := f.want(t, http.StatusAccepted, http.MethodPost, target, job)
-	require.Equal(t, false, a.body["duplicate"])
+	a := f.Want(t, http.StatusAccepted, http.MethodPost, target, job)
+	require.Equal(t, false, a.Body["duplicate"])
 	return a
 }
 
@@ -180,20 +122,6 @@ func (f *fixture) inOutbox(t testing.TB) map[string]outbox.Item {
 		out[item.Job.ID] = item
 	}
 	return out
-}
-
-// badFields are the fields that a problem names.
-func badFields(t testing.TB, problem object) (names []string) {
-	t.Helper()
-	list, _ := problem["errors"].([]any)
-	for _, e := range list {
-		entry, ok := e.(object)
-		require.True(t, ok, "%v", problem)
-		require.NotEmpty(t, entry["message"])
-		name, _ := entry["field"].(string)
-		names = append(names, name)
-	}
-	return names
 }
 
 func in(d time.Duration) string { return time.Now().Add(d).UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+
+	"github.com/sluicehq/sluice/shared/httpapi/apitest"
 )
 
 // hanging is a Redis that hangs, by a clock of the test's own: the calls time out together, as soon
@@ -82,11 +84,11 @@ func TestABatchOfPlainAndDurableJobsWaitsOnceForARedisThatHangs(t *testing.T) {
 	f := start(t)
 	f.post(t, jobs, object{"payload": "the function is warm"})
 	h := f.hang(2)
-	a := f.want(t, http.StatusOK, http.MethodPost, jobs+"/batch", mixedBatch(6))
+	a := f.Want(t, http.StatusOK, http.MethodPost, jobs+"/batch", mixedBatch(6))
 	require.Zero(t, h.alone.Load(), "plain and durable jobs wait together")
 	require.EqualValues(t, 2, h.calls.Load(), "nothing is asked of Redis again")
-	require.Equal(t, "enqueue-outbox", a.header.Get("Sluice-Degraded"))
-	results, _ := a.body["results"].([]any)
+	require.Equal(t, "enqueue-outbox", a.Header.Get("Sluice-Degraded"))
+	results, _ := a.Body["results"].([]any)
 	require.Len(t, results, 6)
 	there := f.inOutbox(t)
 	for i, result := range results {
@@ -102,9 +104,9 @@ func TestABatchOfPlainAndDurableJobsIsTakenInInItsOrder(t *testing.T) {
 	f := start(t)
 	f.post(t, jobs, object{"payload": 4, "id": "p4", "delay_ms": 60_000})
 	f.post(t, jobs, object{"payload": "another", "id": "d7", "delay_ms": 60_000, "durability": "dynamodb"})
-	a := f.want(t, http.StatusOK, http.MethodPost, jobs+"/batch", mixedBatch(60))
-	require.Empty(t, a.header.Get("Sluice-Degraded"))
-	results, _ := a.body["results"].([]any)
+	a := f.Want(t, http.StatusOK, http.MethodPost, jobs+"/batch", mixedBatch(60))
+	require.Empty(t, a.Header.Get("Sluice-Degraded"))
+	results, _ := a.Body["results"].([]any)
 	require.Len(t, results, 60)
 	there := f.inOutbox(t)
 	require.Len(t, there, 30, "the durable ones, and no others")
@@ -128,11 +130,11 @@ func TestAnIDThatABatchHasPlainAndDurableIsTheDurableOnes(t *testing.T) {
 			f := start(t)
 			f.post(t, jobs, object{"payload": 1})
 			lose(f)
-			a := f.want(t, http.StatusOK, http.MethodPost, jobs+"/batch", object{"jobs": []object{
+			a := f.Want(t, http.StatusOK, http.MethodPost, jobs+"/batch", object{"jobs": []object{
 				{"payload": "plain", "id": "x", "delay_ms": 60_000},
 				{"payload": "durable", "id": "x", "delay_ms": 60_000, "durability": "dynamodb"},
 			}})
-			results, _ := a.body["results"].([]any)
+			results, _ := a.Body["results"].([]any)
 			require.Equal(t, true, results[0].(object)["duplicate"])
 			require.Equal(t, true, results[0].(object)["payload_differs"])
 			require.Equal(t, false, results[1].(object)["duplicate"])
@@ -145,7 +147,7 @@ func TestAnIDThatABatchHasPlainAndDurableIsTheDurableOnes(t *testing.T) {
 
 func TestInABatchEachStoreThatIsAwayFailsOnlyTheJobsThatNeedIt(t *testing.T) {
 	results := func(t *testing.T, f *fixture) []any {
-		list, _ := f.want(t, http.StatusOK, http.MethodPost, jobs+"/batch", mixedBatch(4)).body["results"].([]any)
+		list, _ := f.Want(t, http.StatusOK, http.MethodPost, jobs+"/batch", mixedBatch(4)).Body["results"].([]any)
 		require.Len(t, list, 4)
 		return list
 	}
@@ -154,7 +156,7 @@ func TestInABatchEachStoreThatIsAwayFailsOnlyTheJobsThatNeedIt(t *testing.T) {
 		f.loseDynamoDB()
 		for i, result := range results(t, f) {
 			if i%2 == 1 {
-				requireProblem(t, result.(object)["error"], http.StatusServiceUnavailable, "store_unavailable")
+				apitest.RequireProblem(t, result.(object)["error"], http.StatusServiceUnavailable, "store_unavailable")
 				continue
 			}
 			require.Equal(t, "scheduled", result.(object)["state"])
@@ -165,7 +167,7 @@ func TestInABatchEachStoreThatIsAwayFailsOnlyTheJobsThatNeedIt(t *testing.T) {
 		f.loseDynamoDB()
 		require.NoError(t, f.redis.Server.Kill())
 		for _, result := range results(t, f) {
-			requireProblem(t, result.(object)["error"], http.StatusServiceUnavailable, "store_unavailable")
+			apitest.RequireProblem(t, result.(object)["error"], http.StatusServiceUnavailable, "store_unavailable")
 		}
 	})
 }
@@ -180,10 +182,10 @@ func TestADefectInEitherHalfOfABatchIsA500(t *testing.T) {
 		require.Panics(t, func() { both(halves[0], halves[1]) }, name)
 	}
 	f.queues = nil // whatever is asked of it panics
-	a := f.want(t, http.StatusInternalServerError, http.MethodPost, jobs+"/batch", mixedBatch(2))
-	require.Equal(t, "internal", a.body["code"])
+	a := f.Want(t, http.StatusInternalServerError, http.MethodPost, jobs+"/batch", mixedBatch(2))
+	require.Equal(t, "internal", a.Body["code"])
 	for _, secret := range []string{"nil pointer", "goroutine", "take.go"} {
-		require.NotContains(t, a.text, secret)
+		require.NotContains(t, a.Text, secret)
 	}
-	require.Contains(t, f.log.String(), "take.go", "the log has the stack of where it was")
+	require.Contains(t, f.Log.String(), "take.go", "the log has the stack of where it was")
 }

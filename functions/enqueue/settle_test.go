@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/shared/delayqueue"
+	"github.com/sluicehq/sluice/shared/httpapi/apitest"
 )
 
 func (f *fixture) payload(t testing.TB, id string) json.RawMessage {
@@ -38,66 +39,66 @@ func TestAnAnswerToAnAttemptThatIsNotAwaitedIsAConflict(t *testing.T) {
 	} {
 		for _, call := range []string{"ack", "nack"} {
 			t.Run(call+" of "+name, func(t *testing.T) {
-				a := f.want(t, http.StatusConflict, http.MethodPost, jobs+"/"+c.id+"/"+call,
+				a := f.Want(t, http.StatusConflict, http.MethodPost, jobs+"/"+c.id+"/"+call,
 					object{"attempt": c.attempt})
-				require.Equal(t, "job_conflict", a.body["code"])
-				require.Equal(t, c.state, a.body["state"])
+				require.Equal(t, "job_conflict", a.Body["code"])
+				require.Equal(t, c.state, a.Body["state"])
 			})
 		}
 	}
-	a := f.want(t, http.StatusOK, http.MethodPost, jobs+"/sent/ack", object{"attempt": 1})
-	require.Equal(t, "succeeded", a.body["state"])
-	a = f.want(t, http.StatusConflict, http.MethodPost, jobs+"/sent/nack", object{"attempt": 1})
-	require.Equal(t, "succeeded", a.body["state"])
+	a := f.Want(t, http.StatusOK, http.MethodPost, jobs+"/sent/ack", object{"attempt": 1})
+	require.Equal(t, "succeeded", a.Body["state"])
+	a = f.Want(t, http.StatusConflict, http.MethodPost, jobs+"/sent/nack", object{"attempt": 1})
+	require.Equal(t, "succeeded", a.Body["state"])
 }
 
 func TestANackSchedulesTheNextAttemptAndTheLastOneIsTheEnd(t *testing.T) {
 	f := start(t)
 	f.post(t, jobs, object{"payload": 1, "id": "a", "max_attempts": 2})
 	f.deliver(t, 1)
-	a := f.want(t, http.StatusOK, http.MethodPost, jobs+"/a/nack",
+	a := f.Want(t, http.StatusOK, http.MethodPost, jobs+"/a/nack",
 		object{"attempt": 1, "error": "no luck", "delay_ms": 0})
-	require.Equal(t, "scheduled", a.body["state"])
-	require.NotEmpty(t, a.body["run_at"])
+	require.Equal(t, "scheduled", a.Body["state"])
+	require.NotEmpty(t, a.Body["run_at"])
 	f.deliver(t, 1)
-	require.Equal(t, "dead", f.want(t, http.StatusOK, http.MethodPost, jobs+"/a/nack",
-		object{"attempt": 2, "error": "none\nat all"}).body["state"])
-	shown := f.want(t, http.StatusOK, http.MethodGet, jobs+"/a", nil)
-	require.Equal(t, "none at all", shown.body["last_error"])
-	require.EqualValues(t, 2, shown.body["attempt"])
-	require.EqualValues(t, 2, shown.body["max_attempts"])
+	require.Equal(t, "dead", f.Want(t, http.StatusOK, http.MethodPost, jobs+"/a/nack",
+		object{"attempt": 2, "error": "none\nat all"}).Body["state"])
+	shown := f.Want(t, http.StatusOK, http.MethodGet, jobs+"/a", nil)
+	require.Equal(t, "none at all", shown.Body["last_error"])
+	require.EqualValues(t, 2, shown.Body["attempt"])
+	require.EqualValues(t, 2, shown.Body["max_attempts"])
 
-	require.EqualValues(t, 1, f.want(t, http.StatusOK, http.MethodPost, "/v1/queues/orders/redrive",
-		object{"ids": []string{"a", "unknown"}}).body["moved"])
-	shown = f.want(t, http.StatusOK, http.MethodGet, jobs+"/a", nil)
-	require.Equal(t, "scheduled", shown.body["state"])
-	require.EqualValues(t, 0, shown.body["attempt"])
+	require.EqualValues(t, 1, f.Want(t, http.StatusOK, http.MethodPost, "/v1/queues/orders/redrive",
+		object{"ids": []string{"a", "unknown"}}).Body["moved"])
+	shown = f.Want(t, http.StatusOK, http.MethodGet, jobs+"/a", nil)
+	require.Equal(t, "scheduled", shown.Body["state"])
+	require.EqualValues(t, 0, shown.Body["attempt"])
 }
 
 func TestAJobOnItsWayIsNeitherCanceledNorChanged(t *testing.T) {
 	f := start(t)
 	f.post(t, jobs, object{"payload": 1, "id": "a"})
 	f.claim(t, 1)
-	for _, a := range []reply{
-		f.want(t, http.StatusConflict, http.MethodDelete, jobs+"/a", nil),
-		f.want(t, http.StatusConflict, http.MethodPatch, jobs+"/a", object{"delay_ms": 1}),
+	for _, a := range []apitest.Reply{
+		f.Want(t, http.StatusConflict, http.MethodDelete, jobs+"/a", nil),
+		f.Want(t, http.StatusConflict, http.MethodPatch, jobs+"/a", object{"delay_ms": 1}),
 	} {
-		require.Equal(t, "job_conflict", a.body["code"])
-		require.Equal(t, "dispatching", a.body["state"])
+		require.Equal(t, "job_conflict", a.Body["code"])
+		require.Equal(t, "dispatching", a.Body["state"])
 	}
 }
 
 func TestAChangeKeepsTheIDAndACancelEndsIt(t *testing.T) {
 	f := start(t)
 	f.post(t, jobs, object{"payload": 1, "id": "a", "delay_ms": 60_000})
-	changed := f.want(t, http.StatusOK, http.MethodPatch, jobs+"/a",
+	changed := f.Want(t, http.StatusOK, http.MethodPatch, jobs+"/a",
 		object{"run_at": "2031-01-01T00:00:00.000Z", "payload": object{"n": 2}})
-	require.Equal(t, "2031-01-01T00:00:00.000Z", changed.body["run_at"])
-	require.Equal(t, object{"n": 2.0}, changed.body["payload"])
-	require.Equal(t, "canceled", f.want(t, http.StatusOK, http.MethodDelete, jobs+"/a", nil).body["state"])
-	require.Equal(t, "canceled", f.want(t, http.StatusOK, http.MethodGet, jobs+"/a", nil).body["state"])
-	require.Equal(t, "canceled", f.want(t, http.StatusOK, http.MethodPost, jobs,
-		object{"payload": 1, "id": "a"}).body["state"], "its id is not free yet")
+	require.Equal(t, "2031-01-01T00:00:00.000Z", changed.Body["run_at"])
+	require.Equal(t, object{"n": 2.0}, changed.Body["payload"])
+	require.Equal(t, "canceled", f.Want(t, http.StatusOK, http.MethodDelete, jobs+"/a", nil).Body["state"])
+	require.Equal(t, "canceled", f.Want(t, http.StatusOK, http.MethodGet, jobs+"/a", nil).Body["state"])
+	require.Equal(t, "canceled", f.Want(t, http.StatusOK, http.MethodPost, jobs,
+		object{"payload": 1, "id": "a"}).Body["state"], "its id is not free yet")
 }
 
 func TestAListingHasEveryJobOnceWhateverThePage(t *testing.T) {
@@ -109,13 +110,13 @@ func TestAListingHasEveryJobOnceWhateverThePage(t *testing.T) {
 		seen := map[string]int{}
 		cursor, pages := "", 0
 		for {
-			page := f.want(t, http.StatusOK, http.MethodGet,
+			page := f.Want(t, http.StatusOK, http.MethodGet,
 				jobs+"?state=scheduled&limit="+limit+"&cursor="+url.QueryEscape(cursor), nil)
-			for _, j := range page.body["jobs"].([]any) {
+			for _, j := range page.Body["jobs"].([]any) {
 				id, _ := j.(object)["id"].(string)
 				seen[id]++
 			}
-			if cursor, _ = page.body["next_cursor"].(string); cursor == "" {
+			if cursor, _ = page.Body["next_cursor"].(string); cursor == "" {
 				break
 			}
 			pages++
@@ -126,21 +127,21 @@ func TestAListingHasEveryJobOnceWhateverThePage(t *testing.T) {
 			require.Equal(t, 1, n, id)
 		}
 	}
-	require.Empty(t, f.want(t, http.StatusOK, http.MethodGet, jobs+"?state=dead&cursor=", nil).body["jobs"])
+	require.Empty(t, f.Want(t, http.StatusOK, http.MethodGet, jobs+"?state=dead&cursor=", nil).Body["jobs"])
 }
 
 func TestAQueueIsCountedPausedAndResumed(t *testing.T) {
 	f := start(t)
 	f.post(t, jobs, object{"payload": 1, "delay_ms": 60_000})
-	paused := f.want(t, http.StatusOK, http.MethodPost, "/v1/queues/orders/pause", nil)
-	require.Equal(t, true, paused.body["paused"])
-	require.Equal(t, false, f.want(t, http.StatusOK, http.MethodPost, "/v1/queues/orders/resume", nil).body["paused"])
-	q := f.want(t, http.StatusOK, http.MethodGet, "/v1/queues/orders", nil)
+	paused := f.Want(t, http.StatusOK, http.MethodPost, "/v1/queues/orders/pause", nil)
+	require.Equal(t, true, paused.Body["paused"])
+	require.Equal(t, false, f.Want(t, http.StatusOK, http.MethodPost, "/v1/queues/orders/resume", nil).Body["paused"])
+	q := f.Want(t, http.StatusOK, http.MethodGet, "/v1/queues/orders", nil)
 	require.Equal(t, object{
 		"name": "orders", "scheduled": 1.0, "due": 0.0, "dispatching": 0.0, "awaiting_ack": 0.0, "dead": 0.0,
 		"outbox": 0.0, "oldest_due_ms": 0.0, "paused": false,
-	}, q.body)
-	require.Len(t, f.want(t, http.StatusOK, http.MethodGet, "/v1/queues", nil).body["queues"], 2)
+	}, q.Body)
+	require.Len(t, f.Want(t, http.StatusOK, http.MethodGet, "/v1/queues", nil).Body["queues"], 2)
 }
 
 func TestAFIFOQueueHasGroupsAndShorterIDs(t *testing.T) {
@@ -150,8 +151,8 @@ func TestAFIFOQueueHasGroupsAndShorterIDs(t *testing.T) {
 	f.post(t, fifos, object{"payload": 1, "group": "a!~"})
 	f.post(t, fifos, object{"payload": 1}) // a group of its own
 	f.post(t, jobs, object{"payload": 1, "id": longest + "i"})
-	shown := f.want(t, http.StatusOK, http.MethodGet, fifos+"/"+longest, nil)
-	require.Equal(t, strings.Repeat("g", maxGroup), shown.body["group"])
+	shown := f.Want(t, http.StatusOK, http.MethodGet, fifos+"/"+longest, nil)
+	require.Equal(t, strings.Repeat("g", maxGroup), shown.Body["group"])
 	for name, c := range map[string]struct {
 		body  object
 		field string
@@ -165,11 +166,11 @@ func TestAFIFOQueueHasGroupsAndShorterIDs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.body["payload"] = 1
-			require.Contains(t, badFields(t, f.want(t, http.StatusBadRequest, http.MethodPost, fifos, c.body).body),
+			require.Contains(t, apitest.InvalidFields(t, f.Want(t, http.StatusBadRequest, http.MethodPost, fifos, c.body).Body),
 				c.field)
 		})
 	}
-	f.want(t, http.StatusBadRequest, http.MethodPost, fifos, object{"payload": 1}, "Idempotency-Key", longest+"i")
+	f.Want(t, http.StatusBadRequest, http.MethodPost, fifos, object{"payload": 1}, "Idempotency-Key", longest+"i")
 }
 
 func batch(n int) object {
@@ -182,8 +183,8 @@ func batch(n int) object {
 
 func TestABatchTakes500JobsAndNotOneMore(t *testing.T) {
 	f := start(t)
-	results, _ := f.want(t, http.StatusOK, http.MethodPost, jobs+"/batch",
-		batch(delayqueue.MaxBatch)).body["results"].([]any)
+	results, _ := f.Want(t, http.StatusOK, http.MethodPost, jobs+"/batch",
+		batch(delayqueue.MaxBatch)).Body["results"].([]any)
 	require.Len(t, results, delayqueue.MaxBatch)
 	seen := map[any]bool{}
 	for _, r := range results {
@@ -192,19 +193,19 @@ func TestABatchTakes500JobsAndNotOneMore(t *testing.T) {
 	}
 	require.Len(t, seen, delayqueue.MaxBatch)
 	require.EqualValues(t, delayqueue.MaxBatch,
-		f.want(t, http.StatusOK, http.MethodGet, "/v1/queues/orders", nil).body["scheduled"])
+		f.Want(t, http.StatusOK, http.MethodGet, "/v1/queues/orders", nil).Body["scheduled"])
 	for _, body := range []object{batch(delayqueue.MaxBatch + 1), batch(0), {}} {
-		require.Equal(t, []string{"jobs"}, badFields(t,
-			f.want(t, http.StatusBadRequest, http.MethodPost, jobs+"/batch", body).body))
+		require.Equal(t, []string{"jobs"}, apitest.InvalidFields(t,
+			f.Want(t, http.StatusBadRequest, http.MethodPost, jobs+"/batch", body).Body))
 	}
 	require.EqualValues(t, delayqueue.MaxBatch,
-		f.want(t, http.StatusOK, http.MethodGet, "/v1/queues/orders", nil).body["scheduled"])
+		f.Want(t, http.StatusOK, http.MethodGet, "/v1/queues/orders", nil).Body["scheduled"])
 }
 
 func TestABadJobInABatchHarmsNoOther(t *testing.T) {
 	f := start(t)
 	f.post(t, jobs, object{"payload": 1, "id": "known"})
-	a := f.want(t, http.StatusOK, http.MethodPost, jobs+"/batch", object{"jobs": []object{
+	a := f.Want(t, http.StatusOK, http.MethodPost, jobs+"/batch", object{"jobs": []object{
 		{"payload": 1, "id": "a"},
 		{"payload": 1, "id": "b", "delay_ms": -1},
 		{"payload": strings.Repeat("x", delayqueue.MaxPayload), "id": "c"},
@@ -213,22 +214,22 @@ func TestABadJobInABatchHarmsNoOther(t *testing.T) {
 		{"payload": 1, "id": "e", "durability": "dynamodb"},
 		{"payload": 1, "id": "a"},
 	}})
-	results, _ := a.body["results"].([]any)
+	results, _ := a.Body["results"].([]any)
 	require.Len(t, results, 7)
 	require.Equal(t, "a", results[0].(object)["id"])
-	requireProblem(t, results[1].(object)["error"], http.StatusBadRequest, "invalid_request")
-	requireProblem(t, results[2].(object)["error"], http.StatusRequestEntityTooLarge, "payload_too_large")
+	apitest.RequireProblem(t, results[1].(object)["error"], http.StatusBadRequest, "invalid_request")
+	apitest.RequireProblem(t, results[2].(object)["error"], http.StatusRequestEntityTooLarge, "payload_too_large")
 	require.Equal(t, true, results[3].(object)["duplicate"])
 	require.Equal(t, true, results[3].(object)["payload_differs"])
-	requireProblem(t, results[4].(object)["error"], http.StatusBadRequest, "invalid_request")
+	apitest.RequireProblem(t, results[4].(object)["error"], http.StatusBadRequest, "invalid_request")
 	require.Equal(t, false, results[5].(object)["duplicate"])
 	require.Equal(t, true, results[6].(object)["duplicate"], "the same id twice in one batch is one job")
-	require.Empty(t, a.header.Get("Sluice-Degraded"))
+	require.Empty(t, a.Header.Get("Sluice-Degraded"))
 
-	all := f.want(t, http.StatusOK, http.MethodPost, jobs+"/batch",
+	all := f.Want(t, http.StatusOK, http.MethodPost, jobs+"/batch",
 		object{"jobs": []object{{"id": "x y", "payload": 1}, {}}})
-	for _, r := range all.body["results"].([]any) {
-		requireProblem(t, r.(object)["error"], http.StatusBadRequest, "invalid_request")
+	for _, r := range all.Body["results"].([]any) {
+		apitest.RequireProblem(t, r.(object)["error"], http.StatusBadRequest, "invalid_request")
 	}
-	f.want(t, http.StatusBadRequest, http.MethodPost, jobs+"/batch", `{"jobs":[{"payload":1},{"payload":1,"delay":1}]}`)
+	f.Want(t, http.StatusBadRequest, http.MethodPost, jobs+"/batch", `{"jobs":[{"payload":1},{"payload":1,"delay":1}]}`)
 }

@@ -44,7 +44,7 @@ func (g *guarded) Invoke(ctx context.Context, function string, payload []byte) (
 // door puts the function before GET /v1/queues/{queue}.
 func door(t *testing.T, f *fixture, variables map[string]string) (*guarded, string) {
 	t.Helper()
-	g := &guarded{guard: f.lambda(f.http)}
+	g := &guarded{guard: f.lambda(f.Handler)}
 	const route = "GET /v1/queues/{queue}"
 	server := httptest.NewServer(gateway.New(gateway.Config{
 		Invoker: g, Routes: routes.All(), StageVariables: variables,
@@ -133,9 +133,9 @@ func TestPolicyAndKeyComeFromTheRouteOrTheStage(t *testing.T) {
 				"AWS4-HMAC-SHA256 Credential=AKID/20260101/x/execute-api/aws4_request, Signature=0"))
 			require.Equal(t, tc.limit, g.passed[0]["limit"])
 			policy, _ := g.passed[0]["policy"].(string)
-			after := f.want(t, 200, "POST", "/v1/limits/check",
+			after := f.Want(t, 200, "POST", "/v1/limits/check",
 				object{"checks": []object{{"policy": policy, "key": tc.key}}})
-			decisions, _ := after.body["decisions"].([]any)
+			decisions, _ := after.Body["decisions"].([]any)
 			d, _ := decisions[0].(object)
 			require.Less(t, d["remaining"], d["limit"].(float64)-1, "this key was charged")
 		})
@@ -149,7 +149,7 @@ func TestALimitersMistakeDoesNotCloseTheAPI(t *testing.T) {
 	g, url := door(t, f, nil)
 	require.Equal(t, 200, get(t, url+"/v1/queues/q"))
 	require.Equal(t, "policy_not_found", g.passed[0]["reason"])
-	require.Contains(t, f.log.String(), "undecided", "and the log tells")
+	require.Contains(t, f.Log.String(), "undecided", "and the log tells")
 }
 
 func TestNobodyGetsOutOfALimitByAPolicyThatIsNone(t *testing.T) {
@@ -168,9 +168,9 @@ func TestNobodyGetsOutOfALimitByAPolicyThatIsNone(t *testing.T) {
 func TestAnAuthorizerWithoutRedisFollowsThePolicy(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	f.want(t, 201, "PUT", "/v1/policies/closed",
+	f.Want(t, 201, "PUT", "/v1/policies/closed",
 		object{"on_unavailable": "deny", "rules": []object{rule("r", "gcra", 10, 1000)}})
-	f.want(t, 201, "PUT", "/v1/policies/open",
+	f.Want(t, 201, "PUT", "/v1/policies/open",
 		object{"on_unavailable": "allow", "rules": []object{rule("r", "gcra", 10, 1000)}})
 	require.NoError(t, f.redis.Server.Kill())
 	for policy, status := range map[string]int{"closed": 403, "open": 200} {
@@ -184,7 +184,7 @@ func TestAnAuthorizerWithoutRedisFollowsThePolicy(t *testing.T) {
 func TestOneFunctionAnswersRequestsAndAuthorizers(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	handler := f.lambda(f.http)
+	handler := f.lambda(f.Handler)
 	answer, err := handler(t.Context(),
 		json.RawMessage(`{"version":"2.0","rawPath":"/v1/policies","requestContext":{"requestId":"r1","http":{"method":"GET"}}}`))
 	require.NoError(t, err)

@@ -65,12 +65,12 @@ func TestEveryBadInputOfACheckIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := f.want(t, 400, tc.method, tc.target, tc.body)
-			require.Equal(t, "invalid_request", a.body["code"])
-			require.Equal(t, tc.fields, a.badFields(t))
+			a := f.Want(t, 400, tc.method, tc.target, tc.body)
+			require.Equal(t, "invalid_request", a.Body["code"])
+			require.Equal(t, tc.fields, a.InvalidFields(t))
 		})
 	}
-	require.EqualValues(t, 10, f.want(t, 200, "GET", "/v1/limits/p?key=k", nil).body["remaining"],
+	require.EqualValues(t, 10, f.Want(t, 200, "GET", "/v1/limits/p?key=k", nil).Body["remaining"],
 		"none of it was charged")
 }
 
@@ -94,9 +94,9 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 		{"GET", "/", "not_found", nil},
 		{"GET", "/v1/policies/", "not_found", nil},
 	} {
-		require.Equal(t, tc.code, f.want(t, 404, tc.method, tc.target, tc.body).body["code"], tc.target)
+		require.Equal(t, tc.code, f.Want(t, 404, tc.method, tc.target, tc.body).Body["code"], tc.target)
 	}
-	require.EqualValues(t, 10, f.want(t, 200, "GET", "/v1/limits/p?key=k", nil).body["remaining"],
+	require.EqualValues(t, 10, f.Want(t, 200, "GET", "/v1/limits/p?key=k", nil).Body["remaining"],
 		"a batch with an unknown policy charges nothing")
 }
 
@@ -105,37 +105,37 @@ func TestOtherRefusalsOfTheContract(t *testing.T) {
 	f := start(t)
 	f.put(t, "p", rule("r", "gcra", 10, 1000))
 
-	a := f.want(t, 405, "PATCH", "/v1/policies/p", object{})
-	require.Equal(t, "method_not_allowed", a.body["code"])
-	require.ElementsMatch(t, []string{"DELETE", "GET", "HEAD", "PUT"}, strings.Split(a.header.Get("Allow"), ", "))
+	a := f.Want(t, 405, "PATCH", "/v1/policies/p", object{})
+	require.Equal(t, "method_not_allowed", a.Body["code"])
+	require.ElementsMatch(t, []string{"DELETE", "GET", "HEAD", "PUT"}, strings.Split(a.Header.Get("Allow"), ", "))
 
 	for _, contentType := range []string{"text/plain", "application/x-www-form-urlencoded",
 		"application/json; charset=latin1", ""} {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/limits/p/check", strings.NewReader(`{"key":"k"}`))
 		r.Header.Set("Content-Type", contentType)
-		refused := f.serve(t, r)
-		require.Equal(t, 415, refused.status, contentType)
-		require.Equal(t, "unsupported_media_type", refused.body["code"])
+		refused := f.Serve(t, r)
+		require.Equal(t, 415, refused.Status, contentType)
+		require.Equal(t, "unsupported_media_type", refused.Body["code"])
 	}
 
-	a = f.want(t, 413, "POST", "/v1/limits/p/check", object{"key": strings.Repeat("k", 1<<20)})
-	require.Equal(t, "payload_too_large", a.body["code"])
+	a = f.Want(t, 413, "POST", "/v1/limits/p/check", object{"key": strings.Repeat("k", 1<<20)})
+	require.Equal(t, "payload_too_large", a.Body["code"])
 }
 
 func TestARequestWhoseTimeIsOverIsA504(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	f.put(t, "p", rule("r", "gcra", 10, 1000))
-	f.want(t, 200, "GET", "/v1/limits/p?key=k", nil)
+	f.Want(t, 200, "GET", "/v1/limits/p?key=k", nil)
 	require.NoError(t, f.redis.Server.Pause())
 	defer func() { _ = f.redis.Server.Resume() }()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	r := httptest.NewRequestWithContext(ctx, "POST", "/v1/limits/p/check", strings.NewReader(`{"key":"k"}`))
 	r.Header.Set("Content-Type", "application/json")
-	a := f.serve(t, r)
-	require.Equal(t, 504, a.status, a.text)
-	require.Equal(t, "deadline_exceeded", a.body["code"])
+	a := f.Serve(t, r)
+	require.Equal(t, 504, a.Status, a.Text)
+	require.Equal(t, "deadline_exceeded", a.Body["code"])
 }
 
 func TestWithoutRedisThePolicyDecidesAndTheAnswerSaysSo(t *testing.T) {
@@ -145,34 +145,34 @@ func TestWithoutRedisThePolicyDecidesAndTheAnswerSaysSo(t *testing.T) {
 		"local": {"local_share": 0.2}, "open": {"on_unavailable": "allow"}, "closed": {"on_unavailable": "deny"},
 	} {
 		body["rules"] = []object{rule("r", "sliding_window", 10, 3_600_000)}
-		f.want(t, 201, "PUT", "/v1/policies/"+name, body)
+		f.Want(t, 201, "PUT", "/v1/policies/"+name, body)
 	}
 	require.NoError(t, f.redis.Server.Kill())
 	for name, statuses := range map[string][]int{"local": {200, 200, 429}, "open": {200, 200, 200},
 		"closed": {429, 429, 429}} {
 		for _, status := range statuses {
-			a := f.want(t, status, "POST", "/v1/limits/"+name+"/check", object{"key": "k"})
-			require.Equal(t, true, a.body["degraded"])
-			require.Equal(t, "limiter-local", a.header.Get("Sluice-Degraded"))
-			require.Equal(t, status == 429, a.header.Get("Retry-After") != "")
+			a := f.Want(t, status, "POST", "/v1/limits/"+name+"/check", object{"key": "k"})
+			require.Equal(t, true, a.Body["degraded"])
+			require.Equal(t, "limiter-local", a.Header.Get("Sluice-Degraded"))
+			require.Equal(t, status == 429, a.Header.Get("Retry-After") != "")
 		}
 	}
-	a := f.want(t, 429, "POST", "/v1/limits/check",
+	a := f.Want(t, 429, "POST", "/v1/limits/check",
 		object{"checks": []object{{"policy": "open", "key": "k"}, {"policy": "closed", "key": "k"}}})
-	require.Equal(t, "limiter-local", a.header.Get("Sluice-Degraded"))
-	require.Equal(t, "limiter-local", f.want(t, 200, "GET", "/v1/limits/local?key=k",
-		nil).header.Get("Sluice-Degraded"))
-	require.Equal(t, "limiter-local", f.want(t, 200, "POST", "/v1/limits/local/refund",
-		object{"key": "k"}).header.Get("Sluice-Degraded"))
+	require.Equal(t, "limiter-local", a.Header.Get("Sluice-Degraded"))
+	require.Equal(t, "limiter-local", f.Want(t, 200, "GET", "/v1/limits/local?key=k",
+		nil).Header.Get("Sluice-Degraded"))
+	require.Equal(t, "limiter-local", f.Want(t, 200, "POST", "/v1/limits/local/refund",
+		object{"key": "k"}).Header.Get("Sluice-Degraded"))
 
-	a = f.want(t, 503, "DELETE", "/v1/limits/local?key=k", nil)
-	require.Equal(t, "store_unavailable", a.body["code"])
-	require.Equal(t, "1", a.header.Get("Retry-After"))
-	require.NotContains(t, a.text, "127.0.0.1", "nothing internal reaches a caller")
+	a = f.Want(t, 503, "DELETE", "/v1/limits/local?key=k", nil)
+	require.Equal(t, "store_unavailable", a.Body["code"])
+	require.Equal(t, "1", a.Header.Get("Retry-After"))
+	require.NotContains(t, a.Text, "127.0.0.1", "nothing internal reaches a caller")
 
 	require.NoError(t, f.redis.Server.Restart(t.Context()))
 	require.Eventually(t, func() bool {
-		return f.send(t, "POST", "/v1/limits/local/check", object{"key": "k"}).header.Get("Sluice-Degraded") == ""
+		return f.Send(t, "POST", "/v1/limits/local/check", object{"key": "k"}).Header.Get("Sluice-Degraded") == ""
 	}, 10*time.Second, 20*time.Millisecond)
 }
 
@@ -182,26 +182,26 @@ func TestWithoutThePolicyStoreTheKnownPoliciesWork(t *testing.T) {
 	f.put(t, "known", rule("r", "gcra", 10, 3_600_000))
 	gate := &gatedStore{Store: f.store}
 	f.cache = gate.cache()
-	f.http = f.routes()
-	f.want(t, 200, "POST", "/v1/limits/known/check", object{"key": "k"})
+	f.Handler = f.routes()
+	f.Want(t, 200, "POST", "/v1/limits/known/check", object{"key": "k"})
 	gate.away.Store(true)
 	require.Eventually(t, func() bool {
-		a := f.want(t, 200, "GET", "/v1/limits/known?key=k", nil)
-		require.EqualValues(t, 9, a.body["remaining"])
-		return a.header.Get("Sluice-Degraded") == "policies-cached"
+		a := f.Want(t, 200, "GET", "/v1/limits/known?key=k", nil)
+		require.EqualValues(t, 9, a.Body["remaining"])
+		return a.Header.Get("Sluice-Degraded") == "policies-cached"
 	}, 10*time.Second, 10*time.Millisecond)
-	a := f.want(t, 503, "POST", "/v1/limits/stranger/check", object{"key": "k"})
-	require.Equal(t, "store_unavailable", a.body["code"])
-	require.NotEmpty(t, a.header.Get("Retry-After"))
+	a := f.Want(t, 503, "POST", "/v1/limits/stranger/check", object{"key": "k"})
+	require.Equal(t, "store_unavailable", a.Body["code"])
+	require.NotEmpty(t, a.Header.Get("Retry-After"))
 
 	require.NoError(t, f.redis.Server.Kill())
-	a = f.want(t, 200, "POST", "/v1/limits/known/check", object{"key": "k"})
-	require.Equal(t, "policies-cached, limiter-local", a.header.Get("Sluice-Degraded"),
+	a = f.Want(t, 200, "POST", "/v1/limits/known/check", object{"key": "k"})
+	require.Equal(t, "policies-cached, limiter-local", a.Header.Get("Sluice-Degraded"),
 		"both away, and still an answer")
 
 	gate.away.Store(false)
 	require.Eventually(t, func() bool {
-		return f.send(t, "GET", "/v1/limits/known?key=k", nil).header.Get("Sluice-Degraded") == "limiter-local"
+		return f.Send(t, "GET", "/v1/limits/known?key=k", nil).Header.Get("Sluice-Degraded") == "limiter-local"
 	}, 10*time.Second, 10*time.Millisecond)
 }
 
@@ -210,8 +210,8 @@ func TestADefectShowsNothingOfItself(t *testing.T) {
 	f := start(t)
 	f.put(t, "p", rule("r", "gcra", 10, 3_600_000))
 	require.NoError(t, f.redis.Client.LPush(t.Context(), "{rl:p/k}", "x").Err()) // a foreign value of another type
-	a := f.want(t, 500, "POST", "/v1/limits/p/check", object{"key": "k"})
-	require.Equal(t, "internal", a.body["code"])
-	require.NotContains(t, a.text, "WRONGTYPE")
-	require.Contains(t, f.log.String(), "WRONGTYPE", "the log has it")
+	a := f.Want(t, 500, "POST", "/v1/limits/p/check", object{"key": "k"})
+	require.Equal(t, "internal", a.Body["code"])
+	require.NotContains(t, a.Text, "WRONGTYPE")
+	require.Contains(t, f.Log.String(), "WRONGTYPE", "the log has it")
 }

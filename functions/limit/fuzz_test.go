@@ -41,7 +41,7 @@ func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 		if err != nil {
 			return
 		}
-		answer, err := fix.lambda(fix.http)(t.Context(), payload)
+		answer, err := fix.lambda(fix.Handler)(t.Context(), payload)
 		if err != nil {
 			t.Fatalf("%s %q: %v", method, target, err)
 		}
@@ -58,7 +58,7 @@ func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 // No event makes the authorizer panic, and none gets past a policy that denies all.
 func FuzzNoEventGetsPastTheAuthorizer(f *testing.F) {
 	fix := start(f)
-	fix.want(f, http.StatusCreated, http.MethodPut, "/v1/policies/closed",
+	fix.Want(f, http.StatusCreated, http.MethodPut, "/v1/policies/closed",
 		object{"mode": "deny", "rules": []object{rule("r", "gcra", 1, 1)}})
 	for _, seed := range []string{
 		`{"headers":{"x-api-key":"k"}}`, `{"headers":{"X-Api-Key":"k"},"routeKey":"$default"}`,
@@ -94,11 +94,11 @@ func FuzzNoPolicyBreaksTheLimiter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body, key string, cost int64) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPut, "/v1/policies/p", strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
-		put := fix.serve(t, r)
-		if put.status >= http.StatusInternalServerError {
-			t.Fatalf("%q: %s", body, put.text)
+		put := fix.Serve(t, r)
+		if put.Status >= http.StatusInternalServerError {
+			t.Fatalf("%q: %s", body, put.Text)
 		}
-		if put.status >= http.StatusBadRequest {
+		if put.Status >= http.StatusBadRequest {
 			return
 		}
 		text, err := json.Marshal(object{"key": key, "cost": cost})
@@ -106,17 +106,17 @@ func FuzzNoPolicyBreaksTheLimiter(f *testing.F) {
 			return
 		}
 		var stored policy.Stored
-		if err := json.Unmarshal([]byte(put.text), &stored); err != nil {
+		if err := json.Unmarshal([]byte(put.Text), &stored); err != nil {
 			t.Fatal(err)
 		}
 		if again, err := stored.Normalize(); err != nil || again.Mode != stored.Mode {
-			t.Fatalf("%s was stored, and is not valid: %v", put.text, err)
+			t.Fatalf("%s was stored, and is not valid: %v", put.Text, err)
 		}
 		check := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/limits/p/check",
 			strings.NewReader(string(text)))
 		check.Header.Set("Content-Type", "application/json")
-		if a := fix.serve(t, check); a.status >= http.StatusInternalServerError {
-			t.Fatalf("%s, key %q, cost %d: %s", put.text, key, cost, a.text)
+		if a := fix.Serve(t, check); a.Status >= http.StatusInternalServerError {
+			t.Fatalf("%s, key %q, cost %d: %s", put.Text, key, cost, a.Text)
 		}
 	})
 }

@@ -14,8 +14,8 @@ import (
 func TestHealthHasARowForEachDependency(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	a := f.want(t, 200, "GET", "/v1/health", nil)
-	require.Equal(t, "ok", a.body["status"])
+	a := f.Want(t, 200, "GET", "/v1/health", nil)
+	require.Equal(t, "ok", a.Body["status"])
 	rows := f.rows(t, 200)
 	require.Equal(t, map[string]string{
 		"redis": "ok", "redis_eviction_policy": "ok", "redis_memory": "ok", "clock_skew": "ok", "redis_cluster": "ok",
@@ -51,8 +51,8 @@ func TestHealthHasARowForEachDependency(t *testing.T) {
 // rows reads the health report, status by name.
 func (f *fixture) rows(t *testing.T, status int) map[string]string {
 	t.Helper()
-	a := f.want(t, status, "GET", "/v1/health", nil)
-	list, _ := a.body["checks"].([]any)
+	a := f.Want(t, status, "GET", "/v1/health", nil)
+	list, _ := a.Body["checks"].([]any)
 	out := map[string]string{}
 	for _, entry := range list {
 		row, _ := entry.(object)
@@ -77,9 +77,9 @@ func TestAClusterIsHealthyWhileEverySlotIsCovered(t *testing.T) {
 	require.Equal(t, "unsafe", f.rows(t, 503)["redis_eviction_policy"])
 	require.NoError(t, r.Nodes[2].Kill())
 	require.Eventually(t, func() bool {
-		a := f.send(t, "GET", "/v1/health", nil)
-		return a.status == 503 && strings.Contains(a.text, "not every slot is covered") ||
-			strings.Contains(a.text, `"redis_cluster","status":"down"`)
+		a := f.Send(t, "GET", "/v1/health", nil)
+		return a.Status == 503 && strings.Contains(a.Text, "not every slot is covered") ||
+			strings.Contains(a.Text, `"redis_cluster","status":"down"`)
 	}, 20*time.Second, 100*time.Millisecond)
 }
 

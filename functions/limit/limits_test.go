@@ -15,9 +15,9 @@ func TestACheckIsAnsweredWithItsDecision(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	f.put(t, "login", rule("hourly", "sliding_window", 3, 3_600_000))
-	a := f.want(t, 200, "POST", "/v1/limits/login/check", object{"key": "ü {1}", "cost": 2})
-	require.Equal(t, "application/json", a.header.Get("Content-Type"))
-	require.Empty(t, a.header.Get("Sluice-Degraded"))
+	a := f.Want(t, 200, "POST", "/v1/limits/login/check", object{"key": "ü {1}", "cost": 2})
+	require.Equal(t, "application/json", a.Header.Get("Content-Type"))
+	require.Empty(t, a.Header.Get("Sluice-Degraded"))
 	require.Equal(t, object{
 		"allowed": true, "policy": "login", "key": "ü {1}", "cost": 2.0, "remaining": 1.0, "limit": 3.0,
 		"reset_after_ms": 3_600_000.0,
@@ -27,27 +27,27 @@ func TestACheckIsAnsweredWithItsDecision(t *testing.T) {
 			"reset_after_ms": 3_600_000.0,
 			"retry_after_ms": 0.0,
 		}},
-	}, a.body)
+	}, a.Body)
 }
 
 func TestADenialIsAProblemWithItsDecision(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	f.put(t, "login", rule("second", "gcra", 100, 1000), rule("hourly", "fixed_window", 1, 3_600_000))
-	f.want(t, 200, "POST", "/v1/limits/login/check", object{"key": "k"})
-	a := f.want(t, 429, "POST", "/v1/limits/login/check", object{"key": "k"})
-	require.Equal(t, "https://iana.org/assignments/http-problem-types#quota-exceeded", a.body["type"])
-	require.Equal(t, "quota_exceeded", a.body["code"])
-	require.Equal(t, []any{"hourly"}, a.body["violated-policies"])
-	require.Equal(t, "hourly", a.body["violated"])
-	require.Equal(t, false, a.body["allowed"])
-	require.EqualValues(t, 0, a.body["remaining"])
-	require.Len(t, a.body["rules"], 2)
-	require.Positive(t, a.body["retry_after_ms"])
-	never := f.want(t, 429, "POST", "/v1/limits/login/check", object{"key": "k", "cost": 2})
-	require.Contains(t, never.body, "retry_after_ms")
-	require.Nil(t, never.body["retry_after_ms"], "waiting never helps")
-	require.Empty(t, never.header.Get("Retry-After"))
+	f.Want(t, 200, "POST", "/v1/limits/login/check", object{"key": "k"})
+	a := f.Want(t, 429, "POST", "/v1/limits/login/check", object{"key": "k"})
+	require.Equal(t, "https://iana.org/assignments/http-problem-types#quota-exceeded", a.Body["type"])
+	require.Equal(t, "quota_exceeded", a.Body["code"])
+	require.Equal(t, []any{"hourly"}, a.Body["violated-policies"])
+	require.Equal(t, "hourly", a.Body["violated"])
+	require.Equal(t, false, a.Body["allowed"])
+	require.EqualValues(t, 0, a.Body["remaining"])
+	require.Len(t, a.Body["rules"], 2)
+	require.Positive(t, a.Body["retry_after_ms"])
+	never := f.Want(t, 429, "POST", "/v1/limits/login/check", object{"key": "k", "cost": 2})
+	require.Contains(t, never.Body, "retry_after_ms")
+	require.Nil(t, never.Body["retry_after_ms"], "waiting never helps")
+	require.Empty(t, never.Header.Get("Retry-After"))
 }
 
 // The grammar of a structured field list (RFC 9651) of strings with whole parameters, as far as the
@@ -64,15 +64,15 @@ func TestTheHeadersAreThoseOfTheDraft(t *testing.T) {
 	burst["burst"] = 20
 	f.put(t, "p", burst, rule("hourly", "sliding_window", 3, 3_600_000), rule("fast", "gcra", 50, 20))
 	check := func(status, cost int) (name string, remaining, reset int, header http.Header) {
-		a := f.want(t, status, "POST", "/v1/limits/p/check", object{"key": "k", "cost": cost})
-		require.Equal(t, `"burst";q=20;w=2, "hourly";q=3;w=3600, "fast";q=50;w=1`, a.header.Get("RateLimit-Policy"),
+		a := f.Want(t, status, "POST", "/v1/limits/p/check", object{"key": "k", "cost": cost})
+		require.Equal(t, `"burst";q=20;w=2, "hourly";q=3;w=3600, "fast";q=50;w=1`, a.Header.Get("RateLimit-Policy"),
 			"q is what may pass at once, w whole seconds")
-		require.Regexp(t, policyList, a.header.Get("RateLimit-Policy"))
-		found := limitItem.FindStringSubmatch(a.header.Get("RateLimit"))
-		require.NotNil(t, found, a.header.Get("RateLimit"))
+		require.Regexp(t, policyList, a.Header.Get("RateLimit-Policy"))
+		found := limitItem.FindStringSubmatch(a.Header.Get("RateLimit"))
+		require.NotNil(t, found, a.Header.Get("RateLimit"))
 		remaining, _ = strconv.Atoi(found[2])
 		reset, _ = strconv.Atoi(found[3])
-		return found[1], remaining, reset, a.header
+		return found[1], remaining, reset, a.Header
 	}
 	name, remaining, reset, header := check(200, 1)
 	require.Equal(t, "hourly", name, "the tightest rule")
@@ -89,18 +89,18 @@ func TestTheHeadersAreThoseOfTheDraft(t *testing.T) {
 	require.InDelta(t, 3600, retry, 60)
 	_, _, _, header = check(429, 4)
 	require.Empty(t, header.Get("Retry-After"), "waiting never helps")
-	a := f.want(t, 200, "GET", "/v1/limits/p?key=k2", nil)
-	require.Regexp(t, limitItem, a.header.Get("RateLimit"), "a peek has them too")
+	a := f.Want(t, 200, "GET", "/v1/limits/p?key=k2", nil)
+	require.Regexp(t, limitItem, a.Header.Get("RateLimit"), "a peek has them too")
 }
 
 func TestRetryAfterIsRoundedUp(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	f.put(t, "p", rule("r", "gcra", 10, 1000))
-	f.want(t, 200, "POST", "/v1/limits/p/check", object{"key": "k", "cost": 10})
-	a := f.want(t, 429, "POST", "/v1/limits/p/check", object{"key": "k", "cost": 9})
-	require.LessOrEqual(t, a.body["retry_after_ms"], 900.0)
-	require.Equal(t, "1", a.header.Get("Retry-After"))
+	f.Want(t, 200, "POST", "/v1/limits/p/check", object{"key": "k", "cost": 10})
+	a := f.Want(t, 429, "POST", "/v1/limits/p/check", object{"key": "k", "cost": 9})
+	require.LessOrEqual(t, a.Body["retry_after_ms"], 900.0)
+	require.Equal(t, "1", a.Header.Get("Retry-After"))
 }
 
 func TestABatchIsChargedAllOrNoneAndShowsEveryDecision(t *testing.T) {
@@ -111,22 +111,22 @@ func TestABatchIsChargedAllOrNoneAndShowsEveryDecision(t *testing.T) {
 	f.put(t, "middle", rule("m", "sliding_window", 2, 60_000))
 	checks := object{"checks": []object{{"policy": "wide", "key": "k", "cost": 3}, {"policy": "narrow", "key": "k"},
 		{"policy": "middle", "key": "k"}}}
-	a := f.want(t, 200, "POST", "/v1/limits/check", checks)
-	decisions, _ := a.body["decisions"].([]any)
+	a := f.Want(t, 200, "POST", "/v1/limits/check", checks)
+	decisions, _ := a.Body["decisions"].([]any)
 	require.Len(t, decisions, 3)
-	require.True(t, strings.HasPrefix(a.header.Get("RateLimit"), `"n";r=0`), a.header.Get("RateLimit"))
+	require.True(t, strings.HasPrefix(a.Header.Get("RateLimit"), `"n";r=0`), a.Header.Get("RateLimit"))
 
-	a = f.want(t, 429, "POST", "/v1/limits/check", checks)
-	require.Equal(t, "quota_exceeded", a.body["code"])
-	require.Equal(t, []any{"n"}, a.body["violated-policies"])
-	decisions, _ = a.body["decisions"].([]any)
+	a = f.Want(t, 429, "POST", "/v1/limits/check", checks)
+	require.Equal(t, "quota_exceeded", a.Body["code"])
+	require.Equal(t, []any{"n"}, a.Body["violated-policies"])
+	decisions, _ = a.Body["decisions"].([]any)
 	require.Len(t, decisions, 3)
 	for i, want := range []bool{true, false, true} {
 		d, _ := decisions[i].(object)
 		require.Equal(t, want, d["allowed"], "decision %d", i)
 	}
-	require.NotEmpty(t, a.header.Get("Retry-After"))
-	require.EqualValues(t, 1, f.want(t, 200, "GET", "/v1/limits/middle?key=k", nil).body["remaining"], "charged once")
+	require.NotEmpty(t, a.Header.Get("Retry-After"))
+	require.EqualValues(t, 1, f.Want(t, 200, "GET", "/v1/limits/middle?key=k", nil).Body["remaining"], "charged once")
 }
 
 // Whoever waits for as long as the batch says is not sent away for a check that waits longer.
@@ -135,19 +135,19 @@ func TestABatchWaitsForTheLongestOfItsDenials(t *testing.T) {
 	f := start(t)
 	f.put(t, "long", rule("l", "fixed_window", 5, 366*24*3_600_000))
 	f.put(t, "short", rule("s", "gcra", 1, 60_000))
-	f.want(t, 200, "POST", "/v1/limits/long/check", object{"key": "k", "cost": 2})
-	f.want(t, 200, "POST", "/v1/limits/short/check", object{"key": "k"})
+	f.Want(t, 200, "POST", "/v1/limits/long/check", object{"key": "k", "cost": 2})
+	f.Want(t, 200, "POST", "/v1/limits/short/check", object{"key": "k"})
 	for _, order := range [][]object{
 		{{"policy": "long", "key": "k", "cost": 4}, {"policy": "short", "key": "k"}},
 		{{"policy": "short", "key": "k"}, {"policy": "long", "key": "k", "cost": 4}},
 	} {
-		a := f.want(t, 429, "POST", "/v1/limits/check", object{"checks": order})
-		require.Greater(t, a.body["retry_after_ms"], 61_000.0)
-		require.Equal(t, []any{"l"}, a.body["violated-policies"])
+		a := f.Want(t, 429, "POST", "/v1/limits/check", object{"checks": order})
+		require.Greater(t, a.Body["retry_after_ms"], 61_000.0)
+		require.Equal(t, []any{"l"}, a.Body["violated-policies"])
 	}
-	a := f.want(t, 429, "POST", "/v1/limits/check",
+	a := f.Want(t, 429, "POST", "/v1/limits/check",
 		object{"checks": []object{{"policy": "long", "key": "k", "cost": 6}, {"policy": "short", "key": "k"}}})
-	require.Nil(t, a.body["retry_after_ms"], "one of them never fits")
+	require.Nil(t, a.Body["retry_after_ms"], "one of them never fits")
 }
 
 func TestTheModesOfAPolicy(t *testing.T) {
@@ -155,31 +155,31 @@ func TestTheModesOfAPolicy(t *testing.T) {
 	f := start(t)
 	for mode, want := range map[string][]int{"enforce": {200, 429}, "shadow": {200, 200}, "deny": {429, 429},
 		"allow": {200, 200}} {
-		f.want(t, 201, "PUT", "/v1/policies/"+mode,
+		f.Want(t, 201, "PUT", "/v1/policies/"+mode,
 			object{"mode": mode, "rules": []object{rule("r", "sliding_window", 1, 3_600_000)}})
 		for i, status := range want {
-			a := f.want(t, status, "POST", "/v1/limits/"+mode+"/check", object{"key": "k"})
-			require.Equal(t, mode, a.body["mode"])
-			require.Equal(t, status == 200, a.body["allowed"])
-			require.NotEmpty(t, a.header.Get("RateLimit-Policy"))
+			a := f.Want(t, status, "POST", "/v1/limits/"+mode+"/check", object{"key": "k"})
+			require.Equal(t, mode, a.Body["mode"])
+			require.Equal(t, status == 200, a.Body["allowed"])
+			require.NotEmpty(t, a.Header.Get("RateLimit-Policy"))
 			if mode == "shadow" && i == 1 {
-				require.Equal(t, "r", a.body["violated"], "it says what it would have done")
+				require.Equal(t, "r", a.Body["violated"], "it says what it would have done")
 			}
 			if mode == "deny" {
-				require.Nil(t, a.body["retry_after_ms"])
-				require.Equal(t, "quota_exceeded", a.body["code"])
+				require.Nil(t, a.Body["retry_after_ms"])
+				require.Equal(t, "quota_exceeded", a.Body["code"])
 			}
 		}
 	}
-	f.want(t, 201, "PUT", "/v1/policies/mixed", object{
+	f.Want(t, 201, "PUT", "/v1/policies/mixed", object{
 		"rules": []object{rule("r", "gcra", 1, 3_600_000)},
 		"overrides": []object{{"key": "bot-*", "mode": "deny"}, {"key": "bot-ours", "mode": "allow"},
 			{"key": "gold", "rules": []object{rule("r", "gcra", 5, 3_600_000)}}},
 	})
 	for key, want := range map[string]int{"bot-x": 429, "bot-ours": 200, "gold": 200, "plain": 200} {
-		f.want(t, want, "POST", "/v1/limits/mixed/check", object{"key": key})
+		f.Want(t, want, "POST", "/v1/limits/mixed/check", object{"key": key})
 	}
-	require.EqualValues(t, 4, f.want(t, 200, "GET", "/v1/limits/mixed?key=gold", nil).body["remaining"])
+	require.EqualValues(t, 4, f.Want(t, 200, "GET", "/v1/limits/mixed?key=gold", nil).Body["remaining"])
 }
 
 func TestPeekRefundAndReset(t *testing.T) {
@@ -188,15 +188,15 @@ func TestPeekRefundAndReset(t *testing.T) {
 	f.put(t, "p", rule("r", "token_bucket", 5, 3_600_000))
 	key := "a&b=c #?"
 	query := "?key=" + url.QueryEscape(key)
-	f.want(t, 200, "POST", "/v1/limits/p/check", object{"key": key, "cost": 5})
-	peek := f.want(t, 200, "GET", "/v1/limits/p"+query, nil)
-	require.Equal(t, false, peek.body["allowed"], "as it would be, and yet no error")
-	require.Equal(t, "r", peek.body["violated"])
-	require.EqualValues(t, 2, f.want(t, 200, "POST", "/v1/limits/p/refund",
-		object{"key": key, "cost": 2}).body["remaining"])
-	require.EqualValues(t, 5, f.want(t, 200, "POST", "/v1/limits/p/refund",
-		object{"key": key, "cost": 10_000}).body["remaining"], "never above full")
-	f.want(t, 200, "POST", "/v1/limits/p/check", object{"key": key, "cost": 5})
-	f.want(t, 200, "DELETE", "/v1/limits/p"+query, nil)
-	require.EqualValues(t, 5, f.want(t, 200, "GET", "/v1/limits/p"+query, nil).body["remaining"])
+	f.Want(t, 200, "POST", "/v1/limits/p/check", object{"key": key, "cost": 5})
+	peek := f.Want(t, 200, "GET", "/v1/limits/p"+query, nil)
+	require.Equal(t, false, peek.Body["allowed"], "as it would be, and yet no error")
+	require.Equal(t, "r", peek.Body["violated"])
+	require.EqualValues(t, 2, f.Want(t, 200, "POST", "/v1/limits/p/refund",
+		object{"key": key, "cost": 2}).Body["remaining"])
+	require.EqualValues(t, 5, f.Want(t, 200, "POST", "/v1/limits/p/refund",
+		object{"key": key, "cost": 10_000}).Body["remaining"], "never above full")
+	f.Want(t, 200, "POST", "/v1/limits/p/check", object{"key": key, "cost": 5})
+	f.Want(t, 200, "DELETE", "/v1/limits/p"+query, nil)
+	require.EqualValues(t, 5, f.Want(t, 200, "GET", "/v1/limits/p"+query, nil).Body["remaining"])
 }

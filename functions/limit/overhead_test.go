@@ -20,7 +20,7 @@ import (
 func BenchmarkHandlerOverhead(b *testing.B) {
 	f := start(b)
 	rule := policy.Rule{Name: "r", Algorithm: policy.TokenBucket, Limit: 1_000_000, WindowMS: 1000}
-	f.want(b, http.StatusCreated, http.MethodPut, "/v1/policies/bench", object{"rules": []policy.Rule{rule}})
+	f.Want(b, http.StatusCreated, http.MethodPut, "/v1/policies/bench", object{"rules": []policy.Rule{rule}})
 	var handled, direct []time.Duration
 	body := `{"key": "ann"}`
 	for b.Loop() {
@@ -29,12 +29,12 @@ func BenchmarkHandlerOverhead(b *testing.B) {
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		began := time.Now()
-		f.http.ServeHTTP(w, r)
+		f.Handler.ServeHTTP(w, r)
 		handled = append(handled, time.Since(began))
 		if w.Code != http.StatusOK {
 			b.Fatal(w.Body.String())
 		}
-		f.log.Reset()
+		f.Log.Reset()
 		began = time.Now()
 		_, allowed, err := f.limiter.Check(b.Context(),
 			[]ratelimit.Check{{Policy: "bench", Key: "ann", Cost: 1, Mode: policy.Enforce, Rules: []policy.Rule{rule}}})

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sluicehq/sluice/shared/httpapi/apitest"
 )
 
 func TestAPolicyIsStoredReadChangedAndDeleted(t *testing.T) {
@@ -14,61 +16,61 @@ func TestAPolicyIsStoredReadChangedAndDeleted(t *testing.T) {
 		"name": "login", "description": "d", "rules": []object{rule("r", "gcra", 10, 1000)},
 		"overrides": []object{{"key": "bot-*", "mode": "deny"}},
 	}
-	made := f.want(t, 201, "PUT", "/v1/policies/login", body)
-	require.EqualValues(t, 1, made.body["version"])
-	require.Equal(t, "enforce", made.body["mode"], "defaults are written out")
-	require.Equal(t, "local", made.body["on_unavailable"])
-	require.InDelta(t, 0.1, made.body["local_share"], 0)
-	require.Regexp(t, `^"1-[0-9a-f]+"$`, made.header.Get("ETag"))
-	read := f.want(t, 200, "GET", "/v1/policies/login", nil)
-	require.Equal(t, made.body, read.body)
-	require.Equal(t, made.header.Get("ETag"), read.header.Get("ETag"))
+	made := f.Want(t, 201, "PUT", "/v1/policies/login", body)
+	require.EqualValues(t, 1, made.Body["version"])
+	require.Equal(t, "enforce", made.Body["mode"], "defaults are written out")
+	require.Equal(t, "local", made.Body["on_unavailable"])
+	require.InDelta(t, 0.1, made.Body["local_share"], 0)
+	require.Regexp(t, `^"1-[0-9a-f]+"$`, made.Header.Get("ETag"))
+	read := f.Want(t, 200, "GET", "/v1/policies/login", nil)
+	require.Equal(t, made.Body, read.Body)
+	require.Equal(t, made.Header.Get("ETag"), read.Header.Get("ETag"))
 	delete(body, "name")
 	body["mode"] = "shadow"
-	changed := f.want(t, 200, "PUT", "/v1/policies/login", body)
-	require.EqualValues(t, 2, changed.body["version"])
-	require.NotEqual(t, made.header.Get("ETag"), changed.header.Get("ETag"))
-	gone := f.want(t, 204, "DELETE", "/v1/policies/login", nil)
-	require.Empty(t, gone.text)
-	f.want(t, 404, "GET", "/v1/policies/login", nil)
-	f.want(t, 404, "DELETE", "/v1/policies/login", nil)
+	changed := f.Want(t, 200, "PUT", "/v1/policies/login", body)
+	require.EqualValues(t, 2, changed.Body["version"])
+	require.NotEqual(t, made.Header.Get("ETag"), changed.Header.Get("ETag"))
+	gone := f.Want(t, 204, "DELETE", "/v1/policies/login", nil)
+	require.Empty(t, gone.Text)
+	f.Want(t, 404, "GET", "/v1/policies/login", nil)
+	f.Want(t, 404, "DELETE", "/v1/policies/login", nil)
 }
 
 func TestAChangeHoldsAtOnceInTheInstanceThatMadeIt(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	f.put(t, "p", rule("r", "sliding_window", 1, 3_600_000))
-	f.want(t, 200, "POST", "/v1/limits/p/check", object{"key": "k"})
-	f.want(t, 429, "POST", "/v1/limits/p/check", object{"key": "k"})
-	f.want(t, 200, "PUT", "/v1/policies/p", object{"rules": []object{rule("r", "sliding_window", 3, 3_600_000)}})
-	require.EqualValues(t, 1, f.want(t, 200, "POST", "/v1/limits/p/check", object{"key": "k"}).body["remaining"],
+	f.Want(t, 200, "POST", "/v1/limits/p/check", object{"key": "k"})
+	f.Want(t, 429, "POST", "/v1/limits/p/check", object{"key": "k"})
+	f.Want(t, 200, "PUT", "/v1/policies/p", object{"rules": []object{rule("r", "sliding_window", 3, 3_600_000)}})
+	require.EqualValues(t, 1, f.Want(t, 200, "POST", "/v1/limits/p/check", object{"key": "k"}).Body["remaining"],
 		"one of three was used")
-	f.want(t, 204, "DELETE", "/v1/policies/p", nil)
-	f.want(t, 404, "POST", "/v1/limits/p/check", object{"key": "k"})
+	f.Want(t, 204, "DELETE", "/v1/policies/p", nil)
+	f.Want(t, 404, "POST", "/v1/limits/p/check", object{"key": "k"})
 }
 
 func TestEntityTagsGuardAgainstLostChanges(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	body := object{"rules": []object{rule("r", "gcra", 10, 1000)}}
-	put := func(status int, headers ...string) reply {
-		return f.want(t, status, "PUT", "/v1/policies/p", body, headers...)
+	put := func(status int, headers ...string) apitest.Reply {
+		return f.Want(t, status, "PUT", "/v1/policies/p", body, headers...)
 	}
-	require.Equal(t, "precondition_failed", put(412, "If-Match", "*").body["code"])
-	first := put(201, "If-None-Match", "*").header.Get("ETag")
+	require.Equal(t, "precondition_failed", put(412, "If-Match", "*").Body["code"])
+	first := put(201, "If-None-Match", "*").Header.Get("ETag")
 	put(412, "If-None-Match", "*")
-	second := put(200, "If-Match", first).header.Get("ETag")
+	second := put(200, "If-Match", first).Header.Get("ETag")
 	refused := put(412, "If-Match", first)
-	require.Equal(t, second, refused.body["etag"], "the tag that would fit")
+	require.Equal(t, second, refused.Body["etag"], "the tag that would fit")
 	put(200, "If-Match", "*")
-	third := put(200, "If-Match", "W/"+f.want(t, 200, "GET", "/v1/policies/p",
-		nil).header.Get("ETag")).header.Get("ETag")
+	third := put(200, "If-Match", "W/"+f.Want(t, 200, "GET", "/v1/policies/p",
+		nil).Header.Get("ETag")).Header.Get("ETag")
 	for _, bad := range [][]string{{"If-None-Match", `"x"`}, {"If-None-Match", "*", "If-Match", third}} {
-		require.Equal(t, "invalid_request", put(400, bad...).body["code"])
+		require.Equal(t, "invalid_request", put(400, bad...).Body["code"])
 	}
-	f.want(t, 412, "DELETE", "/v1/policies/p", nil, "If-Match", second)
-	f.want(t, 204, "DELETE", "/v1/policies/p", nil, "If-Match", third)
-	f.want(t, 412, "DELETE", "/v1/policies/p", nil, "If-Match", third)
+	f.Want(t, 412, "DELETE", "/v1/policies/p", nil, "If-Match", second)
+	f.Want(t, 204, "DELETE", "/v1/policies/p", nil, "If-Match", third)
+	f.Want(t, 412, "DELETE", "/v1/policies/p", nil, "If-Match", third)
 }
 
 func TestEveryBadFieldOfAPolicyIsNamed(t *testing.T) {
@@ -98,22 +100,22 @@ func TestEveryBadFieldOfAPolicyIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := f.want(t, 400, "PUT", "/v1/policies/p", tc.body)
-			require.Equal(t, "invalid_request", a.body["code"])
-			require.Equal(t, tc.fields, a.badFields(t))
+			a := f.Want(t, 400, "PUT", "/v1/policies/p", tc.body)
+			require.Equal(t, "invalid_request", a.Body["code"])
+			require.Equal(t, tc.fields, a.InvalidFields(t))
 		})
 	}
 	for _, method := range []string{"GET", "PUT", "DELETE"} {
-		a := f.want(t, 400, method, "/v1/policies/-bad", object{"rules": good})
-		require.Contains(t, a.badFields(t), "name", method)
+		a := f.Want(t, 400, method, "/v1/policies/-bad", object{"rules": good})
+		require.Contains(t, a.InvalidFields(t), "name", method)
 	}
 }
 
 func TestPoliciesAreListedInPages(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	empty := f.want(t, 200, "GET", "/v1/policies", nil)
-	require.Equal(t, object{"policies": []any{}}, empty.body)
+	empty := f.Want(t, 200, "GET", "/v1/policies", nil)
+	require.Equal(t, object{"policies": []any{}}, empty.Body)
 	want := map[string]bool{}
 	for i := range 5 {
 		name := fmt.Sprintf("p%d", i)
@@ -122,8 +124,8 @@ func TestPoliciesAreListedInPages(t *testing.T) {
 	}
 	got := map[string]bool{}
 	for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
-		a := f.want(t, 200, "GET", "/v1/policies?limit=2&cursor="+cursor, nil)
-		list, _ := a.body["policies"].([]any)
+		a := f.Want(t, 200, "GET", "/v1/policies?limit=2&cursor="+cursor, nil)
+		list, _ := a.Body["policies"].([]any)
 		require.LessOrEqual(t, len(list), 2)
 		for _, entry := range list {
 			p, _ := entry.(object)
@@ -131,12 +133,12 @@ func TestPoliciesAreListedInPages(t *testing.T) {
 			require.False(t, got[name], "each once")
 			got[name] = true
 		}
-		cursor, _ = a.body["next_cursor"].(string)
+		cursor, _ = a.Body["next_cursor"].(string)
 		require.Less(t, pages, 5)
 	}
 	require.Equal(t, want, got)
 	for query, field := range map[string]string{"limit=0": "limit", "limit=101": "limit", "limit=x": "limit",
 		"cursor=%3F": "cursor", "page=2": "page"} {
-		require.Equal(t, []string{field}, f.want(t, 400, "GET", "/v1/policies?"+query, nil).badFields(t))
+		require.Equal(t, []string{field}, f.Want(t, 400, "GET", "/v1/policies?"+query, nil).InvalidFields(t))
 	}
 }

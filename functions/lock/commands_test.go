@@ -13,8 +13,8 @@ func TestAnUncontendedLockIsOneCallOfAtMostThreeCommandsEachWay(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	once := func(path string) {
-		lease := f.want(t, 200, "POST", path+"/acquire", nil)
-		f.want(t, 200, "POST", path+"/release", object{"token": lease.body["token"]})
+		lease := f.Want(t, 200, "POST", path+"/acquire", nil)
+		f.Want(t, 200, "POST", path+"/release", object{"token": lease.Body["token"]})
 	}
 	once(report)                                             // the scripts are loaded
 	for _, path := range []string{report, "/v1/locks/new"} { // one that was held before, and one that never was

@@ -9,46 +9,47 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/localstack/redistest"
+	"github.com/sluicehq/sluice/shared/httpapi/apitest"
 )
 
 func TestALockHasTheSameLifeUnderEveryConsistency(t *testing.T) {
 	t.Parallel()
 	f, _ := startAll(t, patience)
-	var before []reply
+	var before []apitest.Reply
 	for _, consistency := range []string{"redis", "quorum", "strong"} {
 		in := func(body object) object { return with(body, "consistency", consistency) }
 		query := "?consistency=" + consistency
-		lease := f.want(t, 200, "POST", report+"/acquire", in(object{"ttl_ms": 60_000, "owner": "ann"}))
-		require.ElementsMatch(t, leaseMembers, lease.members(),
+		lease := f.Want(t, 200, "POST", report+"/acquire", in(object{"ttl_ms": 60_000, "owner": "ann"}))
+		require.ElementsMatch(t, leaseMembers, lease.Members(),
 			"one holder in each store: they do not know of each other")
-		require.Less(t, lease.number(t, "fence"), int64(1)<<53)
-		require.LessOrEqual(t, lease.instant(t, "expires_at").Sub(lease.instant(t, "acquired_at")).Milliseconds(),
+		require.Less(t, lease.Number(t, "fence"), int64(1)<<53)
+		require.LessOrEqual(t, lease.Instant(t, "expires_at").Sub(lease.Instant(t, "acquired_at")).Milliseconds(),
 			int64(60_000))
-		require.Equal(t, true, f.want(t, 200, "POST", report+"/acquire",
-			in(object{"token": lease.body["token"], "ttl_ms": 60_000})).body["reacquired"])
-		require.Equal(t, "ann", f.refused(t, 409, "lock_held", "POST", report+"/acquire", in(object{})).body["holder"])
+		require.Equal(t, true, f.Want(t, 200, "POST", report+"/acquire",
+			in(object{"token": lease.Body["token"], "ttl_ms": 60_000})).Body["reacquired"])
+		require.Equal(t, "ann", f.WantProblem(t, 409, "lock_held", "POST", report+"/acquire", in(object{})).Body["holder"])
 
-		state := f.want(t, 200, "GET", report+query, nil)
-		require.Equal(t, lease.body["fence"], state.holders(t)[0]["fence"])
-		require.NotContains(t, state.text, lease.string(t, "token"))
-		held := in(object{"token": lease.body["token"]})
-		require.Equal(t, lease.body["fence"], f.want(t, 200, "POST", report+"/renew", held).body["fence"])
+		state := f.Want(t, 200, "GET", report+query, nil)
+		require.Equal(t, lease.Body["fence"], state.Objects(t, "holders")[0]["fence"])
+		require.NotContains(t, state.Text, lease.String(t, "token"))
+		held := in(object{"token": lease.Body["token"]})
+		require.Equal(t, lease.Body["fence"], f.Want(t, 200, "POST", report+"/renew", held).Body["fence"])
 		for range 2 {
-			f.want(t, 200, "POST", report+"/release", held)
+			f.Want(t, 200, "POST", report+"/release", held)
 		}
-		next := f.want(t, 200, "POST", report+"/acquire", in(object{"ttl_ms": 60_000}))
-		require.Greater(t, next.number(t, "fence"), lease.number(t, "fence"))
-		other := f.refused(t, 409, "lock_not_held", "POST", report+"/renew", held)
-		require.Equal(t, "held_by_other", other.body["reason"])
-		require.EqualValues(t, 1, f.want(t, 200, "DELETE", report+query, nil).body["released"])
-		forced := f.refused(t, 409, "lock_not_held", "POST", report+"/release", in(object{"token": next.body["token"]}))
-		require.Equal(t, true, forced.body["forced"])
-		before = append(before, f.want(t, 200, "POST", report+"/acquire", in(object{"ttl_ms": 60_000})))
+		next := f.Want(t, 200, "POST", report+"/acquire", in(object{"ttl_ms": 60_000}))
+		require.Greater(t, next.Number(t, "fence"), lease.Number(t, "fence"))
+		other := f.WantProblem(t, 409, "lock_not_held", "POST", report+"/renew", held)
+		require.Equal(t, "held_by_other", other.Body["reason"])
+		require.EqualValues(t, 1, f.Want(t, 200, "DELETE", report+query, nil).Body["released"])
+		forced := f.WantProblem(t, 409, "lock_not_held", "POST", report+"/release", in(object{"token": next.Body["token"]}))
+		require.Equal(t, true, forced.Body["forced"])
+		before = append(before, f.Want(t, 200, "POST", report+"/acquire", in(object{"ttl_ms": 60_000})))
 	}
 	require.Len(t, before, 3)
-	require.EqualValues(t, 1, f.want(t, 200, "DELETE", report, nil).body["released"], "redis is the default")
-	require.Equal(t, true, f.want(t, 200, "GET", report+"?consistency=quorum", nil).body["held"])
-	require.Equal(t, true, f.want(t, 200, "GET", report+"?consistency=strong", nil).body["held"])
+	require.EqualValues(t, 1, f.Want(t, 200, "DELETE", report, nil).Body["released"], "redis is the default")
+	require.Equal(t, true, f.Want(t, 200, "GET", report+"?consistency=quorum", nil).Body["held"])
+	require.Equal(t, true, f.Want(t, 200, "GET", report+"?consistency=strong", nil).Body["held"])
 }
 
 func TestSemaphoresAreOnRedisOnly(t *testing.T) {
@@ -56,16 +57,16 @@ func TestSemaphoresAreOnRedisOnly(t *testing.T) {
 	f, _ := startAll(t, patience)
 	for _, consistency := range []string{"quorum", "strong"} {
 		for _, call := range []string{"/acquire", "/renew", "/release"} {
-			a := f.refused(t, 400, "invalid_request", "POST", pool+call,
+			a := f.WantProblem(t, 400, "invalid_request", "POST", pool+call,
 				with(routes()[pool+call], "consistency", consistency))
-			require.Equal(t, []string{"consistency"}, a.badFields(t))
-			require.Contains(t, a.text, "semaphores know no other")
+			require.Equal(t, []string{"consistency"}, a.InvalidFields(t))
+			require.Contains(t, a.Text, "semaphores know no other")
 		}
 		for _, method := range []string{"GET", "DELETE"} {
-			f.refused(t, 400, "invalid_request", method, pool+"?consistency="+consistency, nil)
+			f.WantProblem(t, 400, "invalid_request", method, pool+"?consistency="+consistency, nil)
 		}
 	}
-	f.want(t, 200, "GET", pool+"?consistency=redis", nil)
+	f.Want(t, 200, "GET", pool+"?consistency=redis", nil)
 }
 
 func TestAConsistencyThatIsNotDeployedSaysWhichSettingIsMissing(t *testing.T) {
@@ -73,11 +74,11 @@ func TestAConsistencyThatIsNotDeployedSaysWhichSettingIsMissing(t *testing.T) {
 	f := start(t)
 	for consistency, setting := range map[string]string{"quorum": "SLUICE_LOCK_NODES", "strong": "SLUICE_LOCK_TABLE"} {
 		for _, method := range []string{"GET", "DELETE"} {
-			require.Contains(t, f.refused(t, 400, "invalid_request", method, report+"?consistency="+consistency,
-				nil).text, setting)
+			require.Contains(t, f.WantProblem(t, 400, "invalid_request", method, report+"?consistency="+consistency,
+				nil).Text, setting)
 		}
-		require.Contains(t, f.refused(t, 400, "invalid_request", "POST", report+"/acquire",
-			object{"consistency": consistency}).text, setting)
+		require.Contains(t, f.WantProblem(t, 400, "invalid_request", "POST", report+"/acquire",
+			object{"consistency": consistency}).Text, setting)
 	}
 }
 
@@ -124,11 +125,11 @@ func TestTheEnvironmentSaysWhichStoresThereAre(t *testing.T) {
 			require.Equal(t, tc.quorum, b.quorum != nil)
 			require.Equal(t, tc.strong, b.strong != nil)
 			f := &fixture{redis: r, backends: b}
-			f.log, f.metrics = &bytes.Buffer{}, &bytes.Buffer{}
+			f.Log, f.metrics = &bytes.Buffer{}, &bytes.Buffer{}
 			f.route()
 			path := "/v1/locks/" + redistest.Name("lock")
 			require.Eventually(t, func() bool {
-				return f.send(t, "POST", path+"/acquire", object{"token": goodKey}).status == 200
+				return f.Send(t, "POST", path+"/acquire", object{"token": goodKey}).Status == 200
 			}, patience, 10*time.Millisecond)
 		})
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sluicehq/sluice/shared/httpapi/apitest"
 )
 
 const (
@@ -96,9 +98,9 @@ func TestEachBadFieldIsNamedOnEveryRouteThatTakesIt(t *testing.T) {
 	} {
 		for _, route := range tc.routes {
 			t.Run(name+", "+route, func(t *testing.T) {
-				a := f.refused(t, 400, "invalid_request", "POST", route, with(routes()[route], tc.field, tc.value))
-				require.Equal(t, []string{tc.field}, a.badFields(t))
-				require.NotContains(t, a.header, "Retry-After", "the same request never succeeds")
+				a := f.WantProblem(t, 400, "invalid_request", "POST", route, with(routes()[route], tc.field, tc.value))
+				require.Equal(t, []string{tc.field}, a.InvalidFields(t))
+				require.NotContains(t, a.Header, "Retry-After", "the same request never succeeds")
 			})
 		}
 	}
@@ -119,8 +121,8 @@ func TestABodyThatIsNoObjectIsRefusedOnEveryRoute(t *testing.T) {
 	} {
 		for route := range routes() {
 			t.Run(name+", "+route, func(t *testing.T) {
-				a := f.refused(t, 400, "invalid_request", "POST", route, tc.body)
-				require.Equal(t, []string{tc.field}, a.badFields(t))
+				a := f.WantProblem(t, 400, "invalid_request", "POST", route, tc.body)
+				require.Equal(t, []string{tc.field}, a.InvalidFields(t))
 			})
 		}
 	}
@@ -157,8 +159,8 @@ func TestAllBadFieldsAreNamedAtOnce(t *testing.T) {
 		"no capacity":    {"POST", pool + "/acquire", object{}, []string{"capacity"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, tc.fields, f.refused(t, 400, "invalid_request", tc.method, tc.target,
-				tc.body).badFields(t))
+			require.Equal(t, tc.fields, f.WantProblem(t, 400, "invalid_request", tc.method, tc.target,
+				tc.body).InvalidFields(t))
 		})
 	}
 	f.requireUntouched(t)
@@ -174,13 +176,13 @@ func TestNames(t *testing.T) {
 	} {
 		for _, base := range []string{"/v1/locks/", "/v1/semaphores/"} {
 			if good {
-				require.Equal(t, name, f.want(t, 200, "GET", base+name, nil).body["name"])
+				require.Equal(t, name, f.Want(t, 200, "GET", base+name, nil).Body["name"])
 				continue
 			}
 			for _, call := range []struct{ method, path string }{{"GET", ""}, {"DELETE", ""}, {"POST", "/acquire"},
 				{"POST", "/renew"}, {"POST", "/release"}} {
-				a := f.refused(t, 400, "invalid_request", call.method, base+name+call.path, nil)
-				require.Contains(t, a.badFields(t), "name", "%s %s", call.method, base+name+call.path)
+				a := f.WantProblem(t, 400, "invalid_request", call.method, base+name+call.path, nil)
+				require.Contains(t, a.InvalidFields(t), "name", "%s %s", call.method, base+name+call.path)
 			}
 		}
 	}
@@ -201,23 +203,23 @@ func TestTheBordersOfEveryRangeAreTaken(t *testing.T) {
 		"metadata that is null": {"metadata": nil},
 		"redis by its name":     {"consistency": "redis"},
 	} {
-		lease := f.want(t, 200, "POST", report+"/acquire", body)
+		lease := f.Want(t, 200, "POST", report+"/acquire", body)
 		if ttl, ok := body["ttl_ms"].(int); ok {
-			require.EqualValues(t, ttl, lease.number(t, "ttl_ms"), name)
-			require.EqualValues(t, ttl, lease.instant(t,
-				"expires_at").Sub(lease.instant(t, "acquired_at")).Milliseconds(), name)
+			require.EqualValues(t, ttl, lease.Number(t, "ttl_ms"), name)
+			require.EqualValues(t, ttl, lease.Instant(t,
+				"expires_at").Sub(lease.Instant(t, "acquired_at")).Milliseconds(), name)
 		}
-		f.want(t, 200, "DELETE", report, nil)
+		f.Want(t, 200, "DELETE", report, nil)
 		for _, capacity := range []int{1, 10_000} {
-			f.want(t, 200, "POST", pool+"/acquire", with(body, "capacity", capacity))
-			f.want(t, 200, "DELETE", pool, nil)
+			f.Want(t, 200, "POST", pool+"/acquire", with(body, "capacity", capacity))
+			f.Want(t, 200, "DELETE", pool, nil)
 		}
 	}
 	for _, base := range []string{report, pool} {
-		lease := f.want(t, 200, "POST", base+"/acquire", with(routes()[base+"/acquire"], "ttl_ms", 60_000))
+		lease := f.Want(t, 200, "POST", base+"/acquire", with(routes()[base+"/acquire"], "ttl_ms", 60_000))
 		for _, ttl := range []int{3_600_000, 100} {
-			renewed := f.want(t, 200, "POST", base+"/renew", object{"token": lease.body["token"], "ttl_ms": ttl})
-			require.EqualValues(t, ttl, renewed.number(t, "ttl_ms"))
+			renewed := f.Want(t, 200, "POST", base+"/renew", object{"token": lease.Body["token"], "ttl_ms": ttl})
+			require.EqualValues(t, ttl, renewed.Number(t, "ttl_ms"))
 		}
 	}
 }
@@ -227,16 +229,16 @@ func TestPathsAndMethodsOfNobody(t *testing.T) {
 	f := start(t)
 	for _, target := range []string{"/", "/v1/locks", "/v1/locks/", "/v1/semaphores", report + "/", report + "/steal",
 		"/v1//locks/report", "/v2/locks/report", "/v1/Locks/report"} {
-		f.refused(t, 404, "not_found", "GET", target, nil)
+		f.WantProblem(t, 404, "not_found", "GET", target, nil)
 	}
 	for _, base := range []string{report, pool} {
 		for _, call := range []string{"/acquire", "/renew", "/release"} {
-			a := f.refused(t, 405, "method_not_allowed", "GET", base+call, nil)
-			require.Equal(t, "POST", a.header.Get("Allow"))
+			a := f.WantProblem(t, 405, "method_not_allowed", "GET", base+call, nil)
+			require.Equal(t, "POST", a.Header.Get("Allow"))
 		}
 		for _, method := range []string{"POST", "PUT", "PATCH", "BREW"} {
-			a := f.refused(t, 405, "method_not_allowed", method, base, nil)
-			require.ElementsMatch(t, []string{"DELETE", "GET", "HEAD"}, strings.Split(a.header.Get("Allow"), ", "))
+			a := f.WantProblem(t, 405, "method_not_allowed", method, base, nil)
+			require.ElementsMatch(t, []string{"DELETE", "GET", "HEAD"}, strings.Split(a.Header.Get("Allow"), ", "))
 		}
 	}
 }
@@ -247,19 +249,19 @@ func TestABodyOfAnotherTypeOrOverOneMebibyteIsRefused(t *testing.T) {
 	for route, body := range routes() {
 		for _, contentType := range []string{"text/plain", "application/x-www-form-urlencoded",
 			"application/json; charset=latin1", "*/*", ""} {
-			r := request(t.Context(), t, "POST", route, with(body, "consistency", "x"))
+			r := apitest.NewRequest(t.Context(), t, "POST", route, with(body, "consistency", "x"))
 			r.Header.Set("Content-Type", contentType)
-			a := f.serve(t, r)
-			require.Equal(t, 415, a.status, "%s as %s: %s", route, contentType, a.text)
-			require.Equal(t, "unsupported_media_type", a.body["code"])
+			a := f.Serve(t, r)
+			require.Equal(t, 415, a.Status, "%s as %s: %s", route, contentType, a.Text)
+			require.Equal(t, "unsupported_media_type", a.Body["code"])
 		}
 		for _, size := range []int{1<<20 + 1, 8 << 20} {
-			f.refused(t, 413, "payload_too_large", "POST", route,
+			f.WantProblem(t, 413, "payload_too_large", "POST", route,
 				`{"token":"`+strings.Repeat("t", size-len(`{"token":""}`))+`"}`)
 		}
-		a := f.refused(t, 400, "invalid_request", "POST", route,
+		a := f.WantProblem(t, 400, "invalid_request", "POST", route,
 			`{"token":"`+strings.Repeat("t", 1<<20-len(`{"token":""}`))+`"}`)
-		require.Contains(t, a.badFields(t), "token", "one mebibyte is read")
+		require.Contains(t, a.InvalidFields(t), "token", "one mebibyte is read")
 	}
 	f.requireUntouched(t)
 }

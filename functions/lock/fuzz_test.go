@@ -22,8 +22,8 @@ import (
 // granted can be inspected and released.
 func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 	fix := start(f)
-	fix.want(f, 200, "POST", report+"/acquire", object{"token": goodKey, "ttl_ms": 3_600_000})
-	fix.want(f, 200, "POST", pool+"/acquire", object{"token": goodKey, "ttl_ms": 3_600_000, "capacity": 2})
+	fix.Want(f, 200, "POST", report+"/acquire", object{"token": goodKey, "ttl_ms": 3_600_000})
+	fix.Want(f, 200, "POST", pool+"/acquire", object{"token": goodKey, "ttl_ms": 3_600_000, "capacity": 2})
 	for _, seed := range [][3]string{
 		{"POST", "/v1/locks/a/acquire",
 			`{"ttl_ms":100,"wait_ms":5,"owner":"ann","mode":"shared","metadata":{"a":[1,{"b":null}]}}`},
@@ -45,7 +45,7 @@ func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1], seed[2])
 	}
-	handle := httpapi.Lambda(fix.http)
+	handle := httpapi.Lambda(fix.Handler)
 	f.Fuzz(func(t *testing.T, method, target, body string) {
 		e := events.APIGatewayV2HTTPRequest{Version: "2.0", Body: body,
 			Headers: map[string]string{"content-type": "application/json"}}
@@ -80,13 +80,13 @@ func (f *fixture) requireReleasable(t *testing.T, base, answer string) {
 	if err := json.Unmarshal([]byte(answer), &lease); err != nil || lease.Fence <= 0 || lease.Fence >= 1<<53 {
 		t.Fatalf("%s: %v", answer, err)
 	}
-	if a := f.send(t, "GET", base, nil); a.status != http.StatusOK || strings.Contains(a.text, lease.Token) {
-		t.Fatalf("%s: %s", answer, a.text)
+	if a := f.Send(t, "GET", base, nil); a.Status != http.StatusOK || strings.Contains(a.Text, lease.Token) {
+		t.Fatalf("%s: %s", answer, a.Text)
 	}
-	a := f.send(t, "POST", base+"/release", object{"token": lease.Token})
+	a := f.Send(t, "POST", base+"/release", object{"token": lease.Token})
 	// a short lease may have ended
-	if a.status != http.StatusOK && (lease.TTL > 5000 || a.body["code"] != "lock_not_held") {
-		t.Fatalf("%s cannot be released: %s", answer, a.text)
+	if a.Status != http.StatusOK && (lease.TTL > 5000 || a.Body["code"] != "lock_not_held") {
+		t.Fatalf("%s cannot be released: %s", answer, a.Text)
 	}
 }
 

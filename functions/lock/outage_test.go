@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/localstack/redistest"
+	"github.com/sluicehq/sluice/shared/httpapi/apitest"
 	"github.com/sluicehq/sluice/shared/lock"
 )
 
@@ -48,13 +49,13 @@ func calls(consistency string) []call {
 
 // requireUnavailable demands a 503 that says when to ask again, and nothing that is not the
 // caller's.
-func requireUnavailable(t testing.TB, a reply) {
+func requireUnavailable(t testing.TB, a apitest.Reply) {
 	t.Helper()
-	require.Equal(t, 503, a.status, a.text)
-	require.Equal(t, "store_unavailable", a.body["code"])
-	require.Equal(t, "1", a.header.Get("Retry-After"))
-	require.EqualValues(t, 1000, a.body["retry_after_ms"])
-	text := strings.ToLower(strings.ReplaceAll(a.text, a.header.Get("X-Request-Id"), ""))
+	require.Equal(t, 503, a.Status, a.Text)
+	require.Equal(t, "store_unavailable", a.Body["code"])
+	require.Equal(t, "1", a.Header.Get("Retry-After"))
+	require.EqualValues(t, 1000, a.Body["retry_after_ms"])
+	text := strings.ToLower(strings.ReplaceAll(a.Text, a.Header.Get("X-Request-Id"), ""))
 	for _, secret := range []string{"127.0.0.1", "dial", "refused", "timeout", "redis:", "readonly", "oom", "breaker",
 		"node 1", "operation error", "goroutine"} {
 		require.NotContains(t, text, secret, "nothing internal reaches a caller")
@@ -63,16 +64,16 @@ func requireUnavailable(t testing.TB, a reply) {
 
 // inTime makes each call, and demands that all are answered in time. A loaded machine may need
 // another outage; a wait for the store would be as long each time.
-func inTime(t *testing.T, outage func(*testing.T) *fixture, calls []call, check func(*testing.T, call, reply)) {
+func inTime(t *testing.T, outage func(*testing.T) *fixture, calls []call, check func(*testing.T, call, apitest.Reply)) {
 	t.Helper()
 	late := map[string]time.Duration{}
 	for range 3 {
 		clear(late)
 		f := outage(t)
 		for _, c := range calls {
-			r := request(t.Context(), t, c.method, c.target, c.body)
+			r := apitest.NewRequest(t.Context(), t, c.method, c.target, c.body)
 			began := time.Now()
-			a := f.serve(t, r)
+			a := f.Serve(t, r)
 			if took := time.Since(began); took >= answerLimit {
 				late[c.method+" "+c.target] = took
 			}
@@ -105,25 +106,25 @@ func TestWithoutRedisEveryCallIsA503InTime(t *testing.T) {
 				for _, route := range []string{report, pool} { // it is warm
 					body := with(with(routes()[route+"/acquire"], "token", goodKey), "ttl_ms", 60_000)
 					require.Eventually(t, func() bool {
-						return f.send(t, "POST", route+"/acquire", body).status == 200
+						return f.Send(t, "POST", route+"/acquire", body).Status == 200
 					}, patience, time.Millisecond)
 				}
 				tc.lose(t, f.redis)
 				return f
 			}
-			inTime(t, outage, calls("redis"), func(t *testing.T, c call, a reply) {
+			inTime(t, outage, calls("redis"), func(t *testing.T, c call, a apitest.Reply) {
 				t.Helper()
 				switch {
 				case c.reads && tc.reads:
-					require.Equal(t, 200, a.status, a.text)
+					require.Equal(t, 200, a.Status, a.Text)
 				case name == "is full" && !strings.HasSuffix(c.target, "/acquire"):
 					// What is held can be kept and given back. By which call it is gone first is
 					// chance.
-					require.Contains(t, []int{200, 204, 409}, a.status, a.text)
+					require.Contains(t, []int{200, 204, 409}, a.Status, a.Text)
 				case name == "is full" && strings.HasPrefix(c.target, pool):
 					// Redis lets a script that has deleted something write, so a semaphore's call
 					// may succeed. What it answers is true then.
-					require.NotEqual(t, 500, a.status, a.text)
+					require.NotEqual(t, 500, a.Status, a.Text)
 				default:
 					requireUnavailable(t, a)
 				}
@@ -138,26 +139,26 @@ func TestWithoutDynamoDBEveryStrongCallIsA503InTimeAndTheOthersGoOn(t *testing.T
 		f.loseDynamoDB(t)
 		return f
 	}
-	inTime(t, outage, calls("strong"), func(t *testing.T, _ call, a reply) { t.Helper(); requireUnavailable(t, a) })
-	outage(t).want(t, 200, "POST", report+"/acquire", nil)
+	inTime(t, outage, calls("strong"), func(t *testing.T, _ call, a apitest.Reply) { t.Helper(); requireUnavailable(t, a) })
+	outage(t).Want(t, 200, "POST", report+"/acquire", nil)
 }
 
 func TestAQuorumGoesOnWithoutOneNodeAndIsA503InTimeWithoutTwo(t *testing.T) {
 	f, nodes := startAll(t, patience)
-	lease := f.want(t, 200, "POST", report+"/acquire", object{"consistency": "quorum", "ttl_ms": 60_000})
+	lease := f.Want(t, 200, "POST", report+"/acquire", object{"consistency": "quorum", "ttl_ms": 60_000})
 	require.NoError(t, nodes[0].Server.Kill())
-	held := object{"token": lease.body["token"], "consistency": "quorum"}
-	require.Equal(t, lease.body["fence"], f.want(t, 200, "POST", report+"/renew",
-		with(held, "ttl_ms", 60_000)).body["fence"])
-	f.refused(t, 409, "lock_held", "POST", report+"/acquire", object{"consistency": "quorum"})
-	f.want(t, 200, "POST", report+"/release", held)
+	held := object{"token": lease.Body["token"], "consistency": "quorum"}
+	require.Equal(t, lease.Body["fence"], f.Want(t, 200, "POST", report+"/renew",
+		with(held, "ttl_ms", 60_000)).Body["fence"])
+	f.WantProblem(t, 409, "lock_held", "POST", report+"/acquire", object{"consistency": "quorum"})
+	f.Want(t, 200, "POST", report+"/release", held)
 
 	inTime(t, func(t *testing.T) *fixture {
 		f, nodes := startAll(t, lock.NodeTimeout)
 		require.NoError(t, nodes[0].Server.Kill())
 		require.NoError(t, nodes[1].Server.Pause())
 		return f
-	}, calls("quorum"), func(t *testing.T, _ call, a reply) { t.Helper(); requireUnavailable(t, a) })
+	}, calls("quorum"), func(t *testing.T, _ call, a apitest.Reply) { t.Helper(); requireUnavailable(t, a) })
 }
 
 func TestOnceRedisIsBackTheSameTokenGoesOn(t *testing.T) {
@@ -165,29 +166,29 @@ func TestOnceRedisIsBackTheSameTokenGoesOn(t *testing.T) {
 	require.NoError(t, f.redis.Server.Pause())
 	body := object{"token": goodKey, "ttl_ms": 60_000}
 	require.Eventually(t, func() bool {
-		return f.send(t, "POST", report+"/acquire", body).status == 503
+		return f.Send(t, "POST", report+"/acquire", body).Status == 503
 	}, patience, time.Millisecond)
 	require.NoError(t, f.redis.Server.Resume())
 	require.Eventually(t, func() bool {
-		return f.send(t, "POST", report+"/acquire", body).status == 200
+		return f.Send(t, "POST", report+"/acquire", body).Status == 200
 	}, patience, 10*time.Millisecond)
 	require.Eventually(t, func() bool {
-		return f.send(t, "POST", report+"/release", object{"token": goodKey}).status == 200
+		return f.Send(t, "POST", report+"/release", object{"token": goodKey}).Status == 200
 	}, patience, 10*time.Millisecond)
-	require.Equal(t, false, f.want(t, 200, "GET", report, nil).body["held"])
+	require.Equal(t, false, f.Want(t, 200, "GET", report, nil).Body["held"])
 }
 
 func TestARequestWhoseTimeIsOverIsA504(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	f.want(t, 200, "GET", report, nil)
+	f.Want(t, 200, "GET", report, nil)
 	require.NoError(t, f.redis.Server.Pause())
 	for route, body := range routes() {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		a := f.serve(t, request(ctx, t, "POST", route, body))
+		a := f.Serve(t, apitest.NewRequest(ctx, t, "POST", route, body))
 		cancel()
-		require.Equal(t, 504, a.status, a.text)
-		require.Equal(t, "deadline_exceeded", a.body["code"])
-		require.NotContains(t, a.text, "context")
+		require.Equal(t, 504, a.Status, a.Text)
+		require.Equal(t, "deadline_exceeded", a.Body["code"])
+		require.NotContains(t, a.Text, "context")
 	}
 }
