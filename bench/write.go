@@ -14,14 +14,31 @@ import (
 	"github.com/sluicehq/sluice/bench/report"
 )
 
-// write makes benchmarks.md.
+// write writes benchmarks.md into a folder, and the headlines into the README next to the folder.
 func (s *suite) write(ctx context.Context, folder string) error {
 	d := report.Document{
 		Machine: machine(), Versions: versions(ctx), Commit: s.commit, Date: time.Now().UTC().Format(time.DateOnly),
 		Rounds: fmt.Sprintf("%d of %s", s.plan.Rounds, s.plan.Slice), Rows: s.rows, Notes: s.notes, Plots: s.drawn,
 	}
-	if err := os.WriteFile(filepath.Join(folder, "benchmarks.md"), []byte(d.Markdown()), 0o644); err != nil { //nolint:gosec // a document, for everybody to read
-		return fmt.Errorf("error writing the document: %w", err)
+	if err := writeDocument(filepath.Join(folder, "benchmarks.md"), d.Markdown()); err != nil {
+		return err
+	}
+
+	readme := filepath.Join(folder, "..", "README.md")
+	text, err := os.ReadFile(readme) //nolint:gosec // the project's own README
+	if err != nil {
+		return fmt.Errorf("read the README: %w", err)
+	}
+	updated, err := report.ReplaceHeadlines(string(text), s.rows)
+	if err != nil {
+		return err
+	}
+	return writeDocument(readme, updated)
+}
+
+func writeDocument(path, text string) error {
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // a document, readable by everybody
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func TestTheQuickstartsProgramRuns(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(block(t, "docs/quickstart.md", "go", "package main")), 0o600))
 	out, err := exec.CommandContext(t.Context(), "go", "run", file).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "I hold it, with fence ")
+	require.Contains(t, string(out), "acquired, with fence ")
 	require.Contains(t, string(out), "remind-42 is scheduled and due at ")
 }
 
