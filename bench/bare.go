@@ -10,12 +10,12 @@ import (
 	"github.com/sluicehq/sluice/bench/report"
 )
 
-// bareCommands is the contender that shows what no script of Sluice's can go below: the same
-// commands on Redis, from Sluice's own client, and nothing beside them, neither a decision in Lua
-// nor a line of Go.
+// bareCommands names the contender that marks the floor of a script: the same Redis commands from
+// Sluice's own client, without a decision in Lua or in Go.
 const bareCommands = "bare commands"
 
-// bareScript does some commands, with arguments as Lua writes them, and returns an integer.
+// bareScript returns a script that runs the commands, with arguments in Lua's syntax, and returns
+// an integer.
 func bareScript(commands ...string) *redis.Script {
 	var b strings.Builder
 	for _, c := range commands {
@@ -31,7 +31,7 @@ type versus struct {
 	note   int
 }
 
-// ratios adds a row for each target, and one for the bare commands, by which a miss is explained.
+// ratios adds a row for each target, and one for the bare commands, which explains a miss.
 func (s *suite) ratios(id, work string, samples measure.Samples, against ...versus) {
 	share, low, high := samples.Ratio("sluice", bareCommands)
 	for _, a := range against {
@@ -44,6 +44,6 @@ func (s *suite) ratios(id, work string, samples measure.Samples, against ...vers
 		ID: id, Work: work, Against: bareCommands, Ours: report.Rate(samples.Median("sluice")),
 		Theirs: report.Rate(samples.Median(bareCommands)),
 		Value:  share, Low: low, High: high,
-		Note: s.note("The commands that Sluice's scripts do for this, and nothing beside them, from Sluice's own client. It has no target: it shows what the commands alone cost."),
+		Note: s.note("The commands that Sluice's scripts run for this, and no others, from Sluice's own client. The row has no target: it shows the cost of the commands alone."),
 	}, "")
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/sluicehq/sluice/bench/report"
 )
 
-// binaries measures the functions as they are deployed: their zips for arm64, and here how soon a
-// process asks for work.
+// binaries measures the size of the functions' zips for arm64, and the time from exec until a
+// process polls for work on this machine.
 func binaries(ctx context.Context, s *suite) error {
 	dir, err := os.MkdirTemp("", "sluice-bench-")
 	if err != nil {
@@ -82,7 +82,7 @@ func build(ctx context.Context, root, pkg, out, arch string) error {
 	return nil
 }
 
-// zipped is a file's size in MB in a zip, compressed as well as it goes.
+// zipped returns the size of a file in a zip with the best compression, in MB.
 func zipped(path string) (float64, error) {
 	content, err := os.ReadFile(path) //nolint:gosec // our own path
 	if err != nil {
@@ -106,7 +106,8 @@ func zipped(path string) (float64, error) {
 	return float64(out.Len()) / 1e6, nil
 }
 
-// firstPoll starts a function against a Runtime API that only notes when it is asked for work.
+// firstPoll starts a function against a Runtime API stand-in and returns the time until the
+// function's first poll for work.
 func firstPoll(ctx context.Context, binary string) (time.Duration, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a loopback listen does not wait
 	if err != nil {

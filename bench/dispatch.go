@@ -22,10 +22,10 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// batches is how many SendMessageBatch calls are under way at once, on both sides.
+// batches bounds the concurrent SendMessageBatch calls of both contenders.
 const batches = 32
 
-// accepted is a sender that counts what SQS has taken, and when.
+// accepted is a sender that counts the jobs that SQS accepted, and their lateness.
 type accepted struct {
 	dispatch.Sender
 
@@ -51,7 +51,8 @@ func (a *accepted) Send(ctx context.Context, queue, url string, claimed []delayq
 	return results
 }
 
-// dispatcher runs one until its sender has got everything.
+// runDispatcher starts a dispatcher. The returned function waits until SQS has accepted all jobs,
+// and stops the dispatcher.
 func runDispatcher(ctx context.Context, q *delayqueue.Queues, client *sqs.Client, url string,
 	want int) (*accepted, func() error) {
 	a := &accepted{Sender: sqssender.New(client, batches), want: want, done: make(chan struct{})}
@@ -73,8 +74,8 @@ func runDispatcher(ctx context.Context, q *delayqueue.Queues, client *sqs.Client
 	}
 }
 
-// createQueue makes a queue and what deletes it with its messages: the local SQS keeps them as long
-// as the process lives, and looks after them too, which would delay whoever is measured next.
+// createQueue creates a queue. The returned function deletes it with its messages: the local SQS
+// keeps them in the memory of this process, which would slow the next measurement.
 func createQueue(ctx context.Context, client *sqs.Client, name string) (url string, remove func(), err error) {
 	out, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(name)})
 	if err != nil {
@@ -122,8 +123,8 @@ func dispatchThroughput(ctx context.Context, s *suite) error {
 	return nil
 }
 
-// throughDispatcher measures jobs in a second, and the microseconds that Redis itself spends on
-// each. Taking them in does not count.
+// throughDispatcher returns jobs per second, and the microseconds of processor time that Redis
+// spends per job. The enqueues are not measured.
 func throughDispatcher(ctx context.Context, db *store, client *sqs.Client, name string,
 	count int) (rate, own float64, err error) {
 	if err := db.flush(ctx); err != nil {

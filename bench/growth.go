@@ -13,8 +13,8 @@ import (
 	"github.com/sluicehq/sluice/shared/ratelimit"
 )
 
-// growth shows that work costs the same however much is there already: one store for each size,
-// measured in turns.
+// growth shows that the cost of a call does not depend on the size of the store. There is one store
+// per size, and the sizes are measured in turns.
 func growth(ctx context.Context, s *suite) error {
 	sizes := []int{10_000, 100_000, 1_000_000, 10_000_000}
 	keys := []int{1_000, 10_000, 100_000, 1_000_000}
@@ -33,15 +33,15 @@ func growth(ctx context.Context, s *suite) error {
 	})
 }
 
-// The calls that are measured.
+// The calls that growth measures.
 const (
 	enqueueOne = "enqueue"
 	claimSixty = "claim of 60"
 	checkOne   = "limiter check"
 )
 
-// grown adds what was measured at each size, smallest first: a row for the largest against the
-// smallest, and a curve.
+// grown adds the medians of each size, smallest first, to the curves, and a row that compares the
+// largest size with the smallest.
 func (s *suite) grown(work string, sizes []int, took measure.Samples, curves map[string][][2]float64) {
 	for _, size := range sizes {
 		curves[work] = append(curves[work], [2]float64{float64(size), took.Median(strconv.Itoa(size))})
@@ -49,7 +49,7 @@ func (s *suite) grown(work string, sizes []int, took measure.Samples, curves map
 	s.largest(work, sizes, took, 0, "")
 }
 
-// largest adds the row for the largest size against the smallest.
+// largest adds the row that compares the largest size with the smallest.
 func (s *suite) largest(work string, sizes []int, took measure.Samples, note int, why string) {
 	first, last := strconv.Itoa(sizes[0]), strconv.Itoa(sizes[len(sizes)-1])
 	value, low, high := took.Ratio(last, first)
@@ -60,7 +60,7 @@ func (s *suite) largest(work string, sizes []int, took measure.Samples, note int
 	}, why)
 }
 
-// micros is the median time of so many calls.
+// micros returns the median duration of count calls, in microseconds.
 func micros(times int, call func(n int) (time.Duration, error)) (float64, error) {
 	var took []float64
 	for n := range times {
@@ -79,7 +79,7 @@ func timed(call func() error) (time.Duration, error) {
 	return time.Since(started), err
 }
 
-// pending is a store with jobs that wait.
+// pending is a store with scheduled jobs.
 type pending struct {
 	db   *store
 	q    *delayqueue.Queues
@@ -141,7 +141,7 @@ func growJobs(ctx context.Context, s *suite, sizes []int, curves map[string][][2
 		return err
 	}
 	for _, p := range stores {
-		if err := p.settle(ctx); err != nil {
+		if err := p.finishRehash(ctx); err != nil {
 			return err
 		}
 	}
@@ -162,7 +162,7 @@ func growJobs(ctx context.Context, s *suite, sizes []int, curves map[string][][2
 	return nil
 }
 
-// measureJobs measures both calls on every store in turns.
+// measureJobs measures both calls on every store, in turns.
 func measureJobs(ctx context.Context, s *suite, stores []*pending,
 	rounds int) (enqueues, claims measure.Samples, err error) {
 	enqueues, claims = make(measure.Samples), make(measure.Samples)
@@ -188,15 +188,15 @@ func measureJobs(ctx context.Context, s *suite, stores []*pending,
 	return enqueues, claims, nil
 }
 
-// lookup is the mean time of Redis' own HMGET since fill or settle, in microseconds: both calls
-// that are measured make it.
+// lookup returns the mean duration of Redis' own HMGET since fill or finishRehash, in microseconds.
+// Both measured calls run HMGET.
 func (p *pending) lookup(ctx context.Context) (float64, error) {
 	return p.db.info(ctx, "commandstats", "cmdstat_hmget:", "usec_per_call=")
 }
 
-// settle looks up as much as is there in each hash and sorted set, by which Redis ends the moving
-// of their tables, and begins its statistics anew.
-func (p *pending) settle(ctx context.Context) error {
+// finishRehash reads every hash and sorted set until Redis has finished moving their tables, and
+// resets Redis' statistics.
+func (p *pending) finishRehash(ctx context.Context) error {
 	keys, err := p.db.peer.Keys(ctx, "*").Result()
 	if err != nil {
 		return fmt.Errorf("error listing keys: %w", err)
@@ -204,7 +204,7 @@ func (p *pending) settle(ctx context.Context) error {
 	nothing := make([]string, 5000)
 	for _, key := range keys {
 		kind, err := p.db.peer.Type(ctx, key).Result()
-		// a shard has about its share: twice that is enough
+		// Reads are spread by hash: twice a shard's share touches every bucket.
 		for n := 0; err == nil && n < 2*p.size/p.q.AllShards(); n += len(nothing) {
 			switch kind {
 			case "hash":
@@ -220,7 +220,7 @@ func (p *pending) settle(ctx context.Context) error {
 	return p.db.peer.ConfigResetStat(ctx).Err()
 }
 
-// claimDue makes jobs due, takes sixty of one shard in one call, and clears the rest away.
+// claimDue enqueues due jobs, claims sixty of one shard in one call, and removes the rest.
 func claimDue(ctx context.Context, q *delayqueue.Queues, due []delayqueue.Job) (time.Duration, error) {
 	if err := push(ctx, q, due); err != nil {
 		return 0, err

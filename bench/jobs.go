@@ -18,7 +18,7 @@ import (
 
 const queue = "bench"
 
-// payload is 200 bytes of JSON, different for each n.
+// payload returns 200 bytes of JSON, different for each n.
 func payload(n int) json.RawMessage {
 	text := fmt.Sprintf(`{"n":%d,"fill":"`, n)
 	return json.RawMessage(text + strings.Repeat("x", 200-len(text)-2) + `"}`)
@@ -32,7 +32,7 @@ func openQueues(db *store) (*delayqueue.Queues, error) {
 	return q, nil
 }
 
-// jobs makes a batch whose ids no other batch has.
+// jobs returns a batch whose IDs no other batch has.
 func jobs(first, count int, delay time.Duration) []delayqueue.Job {
 	out := make([]delayqueue.Job, count)
 	for i := range out {
@@ -42,7 +42,7 @@ func jobs(first, count int, delay time.Duration) []delayqueue.Job {
 	return out
 }
 
-// push enqueues a batch, and fails when one of it was not taken.
+// push enqueues a batch, and fails if one of its jobs was not accepted.
 func push(ctx context.Context, q *delayqueue.Queues, batch []delayqueue.Job) error {
 	_, errs := q.Enqueue(ctx, queue, batch)
 	for _, err := range errs {
@@ -201,7 +201,7 @@ func jobMemory(ctx context.Context, s *suite) error {
 	s.add(report.Row{
 		ID: "P8", Work: work, Against: "bare ids and payloads", Ours: fmt.Sprintf("%.0f B", ours),
 		Theirs: fmt.Sprintf("%.0f B", plain), Value: ours / plain,
-		Note: s.note("A sorted set of the ids and a hash of the payloads in as many shards, and nothing else. It has no target: it shows what Redis' own structures take."),
+		Note: s.note("A sorted set of the ids and a hash of the payloads in as many shards, and nothing else. The row has no target: it shows the memory of Redis' own structures."),
 	}, "")
 	return s.draw("memory.svg", "Memory for a pending job with a payload of 200 bytes", func(path, title string) error {
 		return report.Bars(path, title, "bytes",

@@ -54,7 +54,7 @@ func lateness(ctx context.Context, s *suite) error {
 		}, fmt.Sprintf("P10: the same messages to the same local SQS from a bare timer, without Redis, in turns with ours: %s of %s.", q.name, ms(floor)))
 		s.add(report.Row{
 			ID: "P10", Work: work, Against: "bare timer", Ours: ms(value), Theirs: ms(floor), Value: value / floor,
-			Note: s.note("A timer and SendMessageBatch, without Redis: what the local SQS and this machine cost alone. It has no target."),
+			Note: s.note("A timer and SendMessageBatch, without Redis: what the local SQS and this machine cost alone. The row has no target."),
 		}, "")
 	}
 	earliest := slices.Min(ours)
@@ -67,7 +67,7 @@ func lateness(ctx context.Context, s *suite) error {
 	})
 }
 
-// evenly are due times one millisecond apart, from a moment on.
+// evenly returns due times one millisecond apart, starting at first.
 func evenly(from time.Time, n int) time.Time { return from.Add(time.Duration(n) * time.Millisecond) }
 
 func sluiceLateness(ctx context.Context, client *sqs.Client, name string, count int) ([]float64, error) {
@@ -105,8 +105,8 @@ func sluiceLateness(ctx context.Context, client *sqs.Client, name string, count 
 	return a.late, nil
 }
 
-// bareLateness sends the same messages when they are due, up to ten of them at once, from a timer
-// that knows them all.
+// bareLateness sends the same messages from timers when they are due, with up to ten messages per
+// batch.
 func bareLateness(ctx context.Context, client *sqs.Client, name string, count int) ([]float64, error) {
 	url, remove, err := createQueue(ctx, client, name)
 	if err != nil {

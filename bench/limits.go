@@ -19,7 +19,7 @@ import (
 	"github.com/sluicehq/sluice/shared/ratelimit"
 )
 
-// plenty is a limit that nothing here reaches.
+// plenty is a limit that no benchmark reaches.
 const plenty = 1_000_000
 
 func key(prefix string, worker, n int) string { return fmt.Sprintf("%s-%d-%d", prefix, worker, n%16) }
@@ -93,7 +93,7 @@ func checkOneRule(ctx context.Context, s *suite) error {
 				s.note("One GCRA rule in a script of its own; no policies, no degradation, and time as a float.")},
 			versus{"throttled", 1, s.note("GET and compare-and-set: two round trips, more under contention.")},
 			versus{"ulule", 1,
-				s.note("A fixed window, by INCRBY and PTTL: it asks for no time, and twice the limit may pass around its edge.")},
+				s.note("A fixed window, by INCRBY and PTTL: it reads no clock, and admits up to twice the limit around a window's edge.")},
 			versus{"floor", 0.85,
 				s.note("An EVALSHA that returns a constant, from Sluice's own client: what the protocol alone costs.")})
 		for _, c := range contenders {
@@ -145,7 +145,8 @@ func checkDenied(ctx context.Context, s *suite) error {
 	rule := policy.Rule{Name: "one", Algorithm: policy.TokenBucket, Limit: 1, WindowMS: 3_600_000, Burst: 1}
 	denied := []ratelimit.Check{{Policy: "bench", Key: "denied", Cost: 1, Mode: policy.Enforce,
 		Rules: []policy.Rule{rule}}}
-	deny := func(ctx context.Context) error { // until the cache may remember, which it may once it hears of refunds
+	// The deny cache works once the limiter receives refund notices: deny waits for that.
+	deny := func(ctx context.Context) error {
 		for {
 			_, allowed, err := l.Check(ctx, denied)
 			if err != nil || !allowed {
@@ -170,11 +171,11 @@ func checkDenied(ctx context.Context, s *suite) error {
 		return err
 	}
 	s.ratio("P5", "check of a denied key", samples, "redis_rate", 50,
-		s.note("Answered from the instance's memory until retry_after; the peer asks Redis each time."), "")
+		s.note("Answered from the instance's memory until retry_after; the peer queries Redis each time."), "")
 	return nil
 }
 
-// logSource is the exact log that everybody writes: a ZSET of instants in one script.
+// logSource is the usual exact log: a sorted set of instants in one script.
 const logSource = `
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
@@ -249,11 +250,11 @@ func checkSlidingWindow(ctx context.Context, s *suite) error {
 	}
 	s.ratios("P6", "checks with a full window, limit 1000", samples,
 		versus{"ZSET log", 1,
-			s.note("A sorted set of the admitted instants in one script; it answers yes or no, without what remains or when to retry.")})
+			s.note("A sorted set of the admitted instants in one script; it answers yes or no, without the remaining units or the time to retry.")})
 	return nil
 }
 
-// bytesOf sums the memory of the keys that match.
+// bytesOf returns the total memory of the keys that match a pattern.
 func bytesOf(ctx context.Context, client *redis.Client, pattern string) (float64, error) {
 	keys, err := client.Keys(ctx, pattern).Result()
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 
 const ttl = 10 * time.Second
 
-// bareRelease is the article's release.
+// bareRelease is the compare-and-delete of the usual Redis lock.
 const bareRelease = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`
 
 func lockThroughput(ctx context.Context, s *suite) error {
@@ -82,7 +82,7 @@ func lockThroughput(ctx context.Context, s *suite) error {
 			return err
 		}},
 	}
-	fences := s.note("The peer's lock has no fence, no owner, no waiters and no idempotent retry, and asks for no time; the floor is bare SET NX PX and a compare-and-delete, from Sluice's own client.")
+	fences := s.note("The peer's lock has no fence, no owner, no waiters and no idempotent retry, and reads no clock; the floor is bare SET NX PX and a compare-and-delete, from Sluice's own client.")
 	var bars []report.Bar
 	for _, workers := range []int{1, 64} {
 		samples, err := measure.Throughput(ctx, s.plan, workers, contenders)
@@ -100,7 +100,7 @@ func lockThroughput(ctx context.Context, s *suite) error {
 	})
 }
 
-// ratio adds a row for samples of Sluice against a peer.
+// ratio adds a row that compares Sluice's samples with a peer's.
 func (s *suite) ratio(id, work string, samples measure.Samples, against string, atLeast float64, note int, why string) {
 	value, low, high := samples.Ratio("sluice", against)
 	s.add(report.Row{
@@ -113,7 +113,7 @@ func (s *suite) ratio(id, work string, samples measure.Samples, against string, 
 // handOver is one way to wait for a lock.
 type handOver struct {
 	name string
-	// acquire returns what releases it.
+	// acquire returns the function that releases the lock.
 	acquire func(ctx context.Context, key string) (release func() error, err error)
 }
 
@@ -181,18 +181,17 @@ func lockHandOver(ctx context.Context, s *suite) error {
 	s.add(report.Row{
 		ID: "P2", Work: "release → next holder, p50", Against: "rueidislock", Ours: ms(ours), Theirs: ms(theirs),
 		Value: theirs / ours, AtLeast: 0.1,
-		Note: s.note("It is woken by the server too; there is no target against it, and the bound only catches a collapse."),
+		Note: s.note("It is woken by the server too. There is no target against it; the bound only catches a collapse."),
 	}, "")
 	return s.draw("handover.svg", "From a release to the next holder", func(path, title string) error {
 		return report.Distribution(path, title, names, took)
 	})
 }
 
-// pairs is how many locks are handed over at the same time, so that polling peers do not take all
-// day.
+// pairs is the number of concurrent hand-overs: the polling peers would otherwise take hours.
 const pairs = 8
 
-// handOvers measures, in ms, how long after a release the waiter has the lock.
+// handOvers returns the times from a release until the waiter holds the lock, in ms.
 func handOvers(ctx context.Context, way handOver, each int) ([]float64, error) {
 	var (
 		mu   sync.Mutex

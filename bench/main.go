@@ -1,5 +1,5 @@
-// bench measures Sluice against its peers, on one machine in one run, and says which of its targets
-// are met.
+// Command bench measures Sluice against its peers, on one machine in one run, and reports which
+// targets are met.
 //
 //	cd bench && go run . [-quick] [-only P1,P5] [-check]
 package main
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// suite is what the families share.
+// suite holds the state that all families share.
 type suite struct {
 	plan     measure.Plan
 	quick    bool
@@ -42,8 +42,8 @@ type suite struct {
 	commit   string // what is measured: asked for before the plots make the tree dirty
 }
 
-// add keeps a row. Why is the measurement that explains a miss, and is told only then; "" when
-// there is none.
+// add appends a row. If the row misses its target, why becomes its footnote: the measurement that
+// explains the miss, or "".
 func (s *suite) add(r report.Row, why string) {
 	if why != "" && !r.Met() {
 		r.WhyNote = s.note(why)
@@ -51,7 +51,7 @@ func (s *suite) add(r report.Row, why string) {
 	s.rows = append(s.rows, r)
 }
 
-// note keeps a footnote and returns its number.
+// note adds a footnote and returns its number.
 func (s *suite) note(text string) int {
 	for i, known := range s.notes {
 		if known == text {
@@ -62,7 +62,7 @@ func (s *suite) note(text string) int {
 	return len(s.notes)
 }
 
-// draw makes a plot where plots are wanted.
+// draw writes a plot if plots are enabled.
 func (s *suite) draw(file, title string, with func(path, title string) error) error {
 	if s.plots == "" {
 		return nil
@@ -71,7 +71,7 @@ func (s *suite) draw(file, title string, with func(path, title string) error) er
 	return with(s.plots+"/"+file, title)
 }
 
-// size is the first in full, the second in a hurry.
+// size returns full, or quick in a quick run.
 func (s *suite) size(full, quick int) int {
 	if s.quick {
 		return quick
@@ -163,7 +163,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	return nil
 }
 
-// profiled writes a profile of the processor until it is stopped; of nothing when no file is named.
+// profiled writes a processor profile until stop is called. An empty path disables it.
 func profiled(path string) (stop func(), err error) {
 	if path == "" {
 		return func() {}, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/sluicehq/sluice/bench/report"
 )
 
-// handlerOverhead runs the benchmark that stands beside the handler, since a function's package
-// cannot be imported, in several rounds.
+// handlerOverhead runs the benchmark in the handler's own package, which cannot be imported, in
+// several rounds.
 func handlerOverhead(ctx context.Context, s *suite) error {
 	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "BenchmarkHandlerOverhead", "-benchtime",
 		fmt.Sprintf("%dx", s.size(5_000, 1_500)),
@@ -37,7 +37,7 @@ func handlerOverhead(ctx context.Context, s *suite) error {
 	return nil
 }
 
-// metrics reads one metric of every line of a Go benchmark's output.
+// metrics returns the values of one metric from a Go benchmark's output.
 func metrics(output, unit string) (values []float64) {
 	fields := strings.Fields(output)
 	for i := 1; i < len(fields); i++ {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// inParallel calls each of n, several at once.
+// inParallel calls call for 0 to n-1 from 16 goroutines.
 func inParallel(n int, call func(i int) error) error {
 	const workers = 16
 	errs := make([]error, workers)
@@ -22,7 +22,7 @@ func inParallel(n int, call func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// after is what stands after the first mark in text.
+// after returns the text behind the first mark.
 func after(text, mark string) string {
 	_, rest, _ := strings.Cut(text, mark)
 	return rest

@@ -11,11 +11,11 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// pool is the number of connections that every contender may use.
+// pool bounds the connections of every contender.
 const pool = 64
 
-// store is a redis-server of the bench's own with a connection of Sluice's and one as the peers'
-// documentation makes it.
+// store is a redis-server of the benchmark's own, with one connection of Sluice's and one
+// configured as the peers document it.
 type store struct {
 	server *redisserver.Server
 	conn   *redisconn.Conn
@@ -42,15 +42,15 @@ func (s *store) close() {
 	_ = s.server.Close()
 }
 
-// flush empties it.
+// flush removes all keys.
 func (s *store) flush(ctx context.Context) error { return s.peer.FlushAll(ctx).Err() }
 
-// used is the memory that it uses, in bytes.
+// used returns the memory in use, in bytes.
 func (s *store) used(ctx context.Context) (float64, error) {
 	return s.info(ctx, "memory", "used_memory:")
 }
 
-// processor is the time that it has spent, in seconds.
+// processor returns the processor time that Redis has spent, in seconds.
 func (s *store) processor(ctx context.Context) (float64, error) {
 	user, err := s.info(ctx, "cpu", "used_cpu_user:")
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *store) processor(ctx context.Context) (float64, error) {
 	return user + system, err
 }
 
-// info reads one number of INFO: what follows the marks, one after the other.
+// info returns one number of INFO: the one behind the marks, which are searched one after another.
 func (s *store) info(ctx context.Context, section string, marks ...string) (float64, error) {
 	text, err := s.peer.Info(ctx, section).Result()
 	if err != nil {
@@ -76,7 +76,8 @@ func (s *store) info(ctx context.Context, section string, marks ...string) (floa
 	return n, nil
 }
 
-// redisMicros is how long Redis itself works on each of n things that do does, in microseconds.
+// redisMicros returns the processor time that Redis spends on each of the n operations of do, in
+// microseconds.
 func redisMicros(ctx context.Context, db *store, n int, do func(context.Context) error) (float64, error) {
 	before, err := db.processor(ctx)
 	if err != nil {

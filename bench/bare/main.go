@@ -1,5 +1,5 @@
-// The floor of a Lambda function's binary: a handler that does nothing, with the same clients as
-// Sluice's.
+// Command bare is the floor of a Lambda function's binary: a handler that does nothing, with the
+// same clients as Sluice's.
 package main
 
 import (

@@ -1,9 +1,9 @@
-// Package measure compares ways to do the same work: in alternation, within one run on one machine,
-// over several rounds.
+// Package measure compares several ways to do the same work. They take turns within one run on one
+// machine, over several rounds.
 //
-// A ratio is taken within each round, where both sides met the same machine, and the median of
-// those is reported with its spread. An absolute time says more about the machine than about the
-// code.
+// A ratio is computed within each round, in which both sides ran under the same conditions. The
+// median of the ratios is reported with its spread. Absolute times depend on the machine more than
+// on the code.
 package measure
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Plan says how much to measure.
+// Plan sets the number and the length of the rounds.
 type Plan struct {
 	Rounds int
 	Slice  time.Duration // of each contender in each round
@@ -23,18 +23,18 @@ type Plan struct {
 // Contender is one way to do the work.
 type Contender struct {
 	Name string
-	// Op does it once. A worker is one of several goroutines; n counts its calls.
+	// Op does the work once. Worker numbers the goroutine; n counts its calls.
 	Op func(ctx context.Context, worker, n int) error
-	// Units is how much work one Op is. Default 1.
+	// Units is the amount of work in one Op. Default 1.
 	Units int
-	// Before prepares a round, outside of the measurement. Default: nothing.
+	// Before prepares a round and is not measured. Default: nothing.
 	Before func(ctx context.Context) error
 }
 
-// Samples are a contender's measurements, one for each round.
+// Samples holds one measurement per round for each contender.
 type Samples map[string][]float64
 
-// Throughput measures units of work in a second, with so many goroutines at once.
+// Throughput returns units of work per second, with the given number of goroutines.
 func Throughput(ctx context.Context, plan Plan, workers int, contenders []Contender) (Samples, error) {
 	out := make(Samples)
 	for round := -1; round < plan.Rounds; round++ { // the first one warms up and does not count
@@ -87,7 +87,7 @@ func (c Contender) rate(ctx context.Context, slice time.Duration, workers int) (
 	return float64(total*max(c.Units, 1)) / took.Seconds(), nil
 }
 
-// Ratio is the median of ours over theirs, round by round, with the lowest and the highest.
+// Ratio returns the median, the lowest and the highest of ours over theirs, round by round.
 func (s Samples) Ratio(ours, theirs string) (median, low, high float64) {
 	ratios := make([]float64, len(s[ours]))
 	for i := range ratios {
@@ -96,10 +96,10 @@ func (s Samples) Ratio(ours, theirs string) (median, low, high float64) {
 	return Quantile(ratios, 0.5), slices.Min(ratios), slices.Max(ratios)
 }
 
-// Median is the median of a contender's samples.
+// Median returns the median of a contender's samples.
 func (s Samples) Median(name string) float64 { return Quantile(s[name], 0.5) }
 
-// Quantile is the q-quantile of values, 0 to 1, by the nearest rank.
+// Quantile returns the q-quantile of values (q from 0 to 1) by the nearest rank.
 func Quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0

@@ -20,7 +20,7 @@ type Bar struct {
 	Value float64
 }
 
-// Bars draws a chart of bars into an SVG file. Ours are those whose label begins with "sluice".
+// Bars writes a bar chart as an SVG file. Labels that begin with "sluice" get Sluice's colour.
 func Bars(path, title, unit string, bars []Bar) error {
 	p := plot.New()
 	p.Title.Text, p.Y.Label.Text = title, unit
@@ -43,7 +43,7 @@ func Bars(path, title, unit string, bars []Bar) error {
 	return save(p, path)
 }
 
-// Distribution draws cumulative distributions of durations in ms, on a logarithmic axis.
+// Distribution writes cumulative distributions of durations in ms, on a logarithmic axis.
 func Distribution(path, title string, names []string, samples map[string][]float64) error {
 	const least = 0.01
 	var lines []any
@@ -65,7 +65,7 @@ func Distribution(path, title string, names []string, samples map[string][]float
 	return save(p, path)
 }
 
-// Curves draws quantities over sizes, on a logarithmic axis of sizes.
+// Curves writes quantities over sizes, on a logarithmic axis of sizes.
 func Curves(path, title, unit string, names []string, curves map[string][][2]float64) error {
 	var lines []any
 	for _, name := range names {

@@ -1,4 +1,4 @@
-// Package report shows what was measured: as a table in the terminal and as docs/benchmarks.md with
+// Package report renders measurements: as a table in the terminal, and as docs/benchmarks.md with
 // plots.
 package report
 
@@ -11,28 +11,28 @@ import (
 
 // Row is one measurement and its target.
 type Row struct {
-	// ID is the measure's: P1 to P13.
+	// ID names the measure: P1 to P13.
 	ID string
-	// Work is what was done, Against whom it is compared with.
+	// Work says what was done, Against names the contender.
 	Work, Against string
-	// Ours and Theirs are what each did, for people.
+	// Ours and Theirs are the absolute figures, for people.
 	Ours, Theirs string
-	// Value is what the target is for: a ratio, or a quantity when Unit is set. Low and High are
+	// Value is compared with the target: a ratio, or a quantity if Unit is set. Low and High are
 	// its spread over the rounds.
 	Value, Low, High float64
 	Unit             string
-	// AtLeast or AtMost is the target. With neither the row explains others.
+	// AtLeast or AtMost is the target. A row without a target explains other rows.
 	AtLeast, AtMost float64
-	// Note is a number of Notes: what differs in semantics. WhyNote is one for a target that is
-	// missed: the measurement that explains it.
+	// Note is the number of the footnote about a difference in semantics. WhyNote is the number of
+	// the footnote that explains a missed target.
 	Note, WhyNote int
 }
 
-// Met is whether the target is.
-func (r Row) Met() bool { return r.within(1) }
+// Met reports whether the measured value reaches its target.
+func (r Row) Met() bool { return r.meets(1) }
 
-// within loosens the target by a factor below 1.
-func (r Row) within(slack float64) bool {
+// meets reports whether the value reaches the target loosened by a factor below 1.
+func (r Row) meets(slack float64) bool {
 	switch {
 	case r.AtLeast != 0:
 		return r.Value >= r.AtLeast*slack
@@ -72,7 +72,7 @@ func (r Row) verdict() string {
 	}
 }
 
-// mark refers to a note; 0 is none.
+// mark returns the reference to a footnote; 0 means none.
 func mark(note int) string {
 	if note == 0 {
 		return ""
@@ -80,7 +80,7 @@ func mark(note int) string {
 	return fmt.Sprintf(" (%d)", note)
 }
 
-// spread is empty when there was one round.
+// spread is empty if there was one round.
 func (r Row) spread() string {
 	if r.Low == r.High {
 		return ""
@@ -99,7 +99,7 @@ func short(v float64) string {
 	}
 }
 
-// Rate writes operations in a second for people: "34.1 k/s".
+// Rate formats operations per second: "34.1 k/s".
 func Rate(v float64) string {
 	switch {
 	case v >= 1e6:
@@ -126,11 +126,11 @@ func Table(w io.Writer, rows []Row) error {
 	return nil
 }
 
-// Check fails when a row is worse than its target by more than a factor: slack 0.6 forgives 40 %.
+// Check returns an error if a row misses its target by more than a factor: slack 0.6 forgives 40 %.
 func Check(rows []Row, slack float64) error {
 	var worse []string
 	for _, r := range rows {
-		if !r.within(slack) {
+		if !r.meets(slack) {
 			worse = append(worse, fmt.Sprintf("%s %s against %s: %s, target %s", r.ID, r.Work, r.Against,
 				r.quantity(r.Value), r.target()))
 		}
@@ -142,22 +142,23 @@ func Check(rows []Row, slack float64) error {
 	return nil
 }
 
-// Document is docs/benchmarks.md.
+// Document is the content of docs/benchmarks.md.
 type Document struct {
 	Machine, Versions, Commit, Date string
-	// Rounds says how much was measured.
+	// Rounds describes the number and the length of the rounds.
 	Rounds string
 	Rows   []Row
 	Notes  []string
-	// Plots are pairs of a title and a file beside the document.
+	// Plots are pairs of a title and a file, relative to the document.
 	Plots [][2]string
 }
 
-// Markdown renders it.
+// Markdown renders the document.
 func (d Document) Markdown() string {
 	var b strings.Builder
-	b.WriteString("# Benchmarks\n\nWritten by `make bench`; do not edit. Every figure is a ratio within one run on one machine, on a real Redis: contenders take\n" +
-		"turns, a ratio is taken in each round, and its median is shown with the lowest and the highest. Absolute numbers are those of this machine.\n\n")
+	b.WriteString("# Benchmarks\n\nWritten by `make bench`; do not edit. Every figure is a ratio within one run on one machine, on a\n" +
+		"real Redis: contenders take turns, a ratio is computed in each round, and its median is shown with\n" +
+		"the lowest and the highest. Absolute figures depend on the machine.\n\n")
 	fmt.Fprintf(&b, "- Machine: %s\n- Versions: %s\n- Commit: %s, %s\n- Rounds: %s\n\n", d.Machine, d.Versions,
 		d.Commit, d.Date, d.Rounds)
 	b.WriteString("| | work | against | ours | theirs | measured | spread | target | |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
