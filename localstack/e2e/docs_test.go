@@ -79,32 +79,45 @@ func TestEveryLinkOfTheDocumentsLeadsSomewhere(t *testing.T) {
 	}
 }
 
-// The tables of faults name the test that shows each.
+// The tables of faults name the test that shows each: `TestX`, or `TestX/name of a sub-test`.
 func TestEveryTestThatTheDocumentsNameExists(t *testing.T) {
 	t.Parallel()
+	sources := testSources(t)
+	declaration := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w+)\(`)
 	exists := make(map[string]bool)
-	declaration := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
+	for _, m := range declaration.FindAllStringSubmatch(sources, -1) {
+		exists[m[1]] = true
+	}
+
+	files, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	reference := regexp.MustCompile("`((?:Test|Fuzz|Benchmark|Example)[A-Z]\\w+)(?:/([^`]+))?`")
+	named := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file) //nolint:gosec // a file of the repository
+		require.NoError(t, err)
+		for _, m := range reference.FindAllStringSubmatch(string(text), -1) {
+			require.True(t, exists[m[1]], "%s names %s", file, m[1])
+			for _, part := range strings.Split(m[2], "/") {
+				require.Contains(t, sources, `"`+part, "%s names %s", file, m[0])
+			}
+			named++
+		}
+	}
+	require.Greater(t, named, 20)
+}
+
+// testSources returns all test files of the repository in one text.
+func testSources(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
 	require.NoError(t, filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
 		text, err := os.ReadFile(path) //nolint:gosec // a file of the repository
-		for _, m := range declaration.FindAllStringSubmatch(string(text), -1) {
-			exists[m[1]] = true
-		}
+		all.Write(text)
 		return err
 	}))
-	files, err := filepath.Glob("../../docs/*.md")
-	require.NoError(t, err)
-	named := 0
-	for _, file := range files {
-		text, err := os.ReadFile(file) //nolint:gosec // a file of the repository
-		require.NoError(t, err)
-		for _, m := range regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w+)`").FindAllStringSubmatch(string(text),
-			-1) {
-			require.True(t, exists[m[1]], "%s names %s", file, m[1])
-			named++
-		}
-	}
-	require.Greater(t, named, 20)
+	return all.String()
 }
