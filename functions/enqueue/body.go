@@ -68,7 +68,7 @@ func (b *newJob) parse(f *fault.Fields, fifo bool) delayqueue.Job {
 		}
 	}
 	if b.AckTimeout != nil {
-		j.AckTimeout = milliseconds(*b.AckTimeout)
+		j.AckTimeout = instant.Milliseconds(*b.AckTimeout)
 		if j.AckTimeout < delayqueue.MinAckTimeout || j.AckTimeout > delayqueue.MaxAckTimeout {
 			f.Add("ack_timeout_ms", "must be %d to %d", delayqueue.MinAckTimeout.Milliseconds(),
 				delayqueue.MaxAckTimeout.Milliseconds())
@@ -108,25 +108,20 @@ func checkDelay(f *fault.Fields, field string, ms int64) time.Duration {
 	if ms < 0 || ms > delayqueue.MaxDelay.Milliseconds() {
 		f.Add(field, "must be 0 to %d (ten years)", delayqueue.MaxDelay.Milliseconds())
 	}
-	return milliseconds(ms)
+	return instant.Milliseconds(ms)
 }
 
 // checkInstant returns ms since the epoch, at least 1: zero means "not given" to the domain, and
 // the past means now.
 func checkInstant(f *fault.Fields, field, text string) int64 {
-	ms, err := instant.Parse(text)
+	at, err := instant.Parse(text)
 	switch {
 	case err != nil:
 		f.Add(field, "%s", err.Error())
-	case ms > time.Now().Add(delayqueue.MaxDelay).UnixMilli():
+	case at.After(time.Now().Add(delayqueue.MaxDelay)):
 		f.Add(field, "must be within ten years")
 	}
-	return max(1, ms)
-}
-
-func milliseconds(ms int64) time.Duration {
-	const most = int64(1<<62) / int64(time.Millisecond)
-	return time.Duration(max(-most, min(ms, most))) * time.Millisecond
+	return max(1, at.UnixMilli())
 }
 
 func (b *backoffBody) apply(f *fault.Fields, to *delayqueue.Backoff) {

@@ -29,19 +29,19 @@ type jobBody struct {
 
 func jobOf(queue string, i delayqueue.Info) jobBody {
 	b := jobBody{
-		ID: i.ID, Queue: queue, State: i.State, RunAt: instant.Format(i.RunAtMS), Attempt: i.Attempt,
+		ID: i.ID, Queue: queue, State: i.State, RunAt: instant.Format(time.UnixMilli(i.RunAtMS)), Attempt: i.Attempt,
 		MaxAttempts: i.MaxAttempts, Payload: i.Payload,
 		Group: i.Group, Headers: i.Headers,
 	}
 	if i.DispatchedAtMS > 0 {
-		at := instant.Format(i.DispatchedAtMS)
+		at := instant.Format(time.UnixMilli(i.DispatchedAtMS))
 		b.DispatchedAt = &at
 	}
 	if i.LastError != "" {
 		b.LastError = &i.LastError
 	}
 	if i.ExpiresAtMS > 0 {
-		b.ExpiresAt = instant.Format(i.ExpiresAtMS)
+		b.ExpiresAt = instant.Format(time.UnixMilli(i.ExpiresAtMS))
 	}
 	return b
 }
@@ -126,7 +126,7 @@ type settledBody struct {
 }
 
 func settledOf(queue string, i delayqueue.Info) settledBody {
-	return settledBody{ID: i.ID, Queue: queue, State: i.State, RunAt: instant.Format(i.RunAtMS), Attempt: i.Attempt}
+	return settledBody{ID: i.ID, Queue: queue, State: i.State, RunAt: instant.Format(time.UnixMilli(i.RunAtMS)), Attempt: i.Attempt}
 }
 
 func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {

@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/httpapi"
+	"github.com/sluicehq/sluice/shared/instant"
 	"github.com/sluicehq/sluice/shared/ratelimit"
 )
 
@@ -95,7 +95,7 @@ func exceeded(d *ratelimit.Decision, body any) error {
 	extra["type"] = quotaExceeded
 	f := &fault.Error{Code: fault.QuotaExceeded, Detail: detail, Extra: extra}
 	if d.RetryAfterMS != nil {
-		f.RetryAfter = time.Duration(*d.RetryAfterMS) * time.Millisecond
+		f.RetryAfter = instant.Milliseconds(*d.RetryAfterMS)
 	}
 	return f
 }
@@ -127,14 +127,12 @@ func setHeaders(w http.ResponseWriter, d *ratelimit.Decision) {
 	policies := make([]string, len(d.Rules))
 	for i, r := range d.Rules {
 		policies[i] = `"` + r.Name + `";q=` + strconv.FormatInt(r.Capacity(), 10) + `;w=` +
-			strconv.FormatInt(max(1, ceilSeconds(r.WindowMS)), 10)
+			strconv.FormatInt(max(1, instant.CeilSeconds(instant.Milliseconds(r.WindowMS))), 10)
 	}
 	until := tightest.ResetAfterMS
 	if !d.Allowed && d.RetryAfterMS != nil {
 		until = *d.RetryAfterMS
 	}
 	w.Header().Set("RateLimit-Policy", strings.Join(policies, ", "))
-	w.Header().Set("RateLimit", fmt.Sprintf(`"%s";r=%d;t=%d`, tightest.Name, tightest.Remaining, ceilSeconds(until)))
+	w.Header().Set("RateLimit", fmt.Sprintf(`"%s";r=%d;t=%d`, tightest.Name, tightest.Remaining, instant.CeilSeconds(instant.Milliseconds(until))))
 }
-
-func ceilSeconds(ms int64) int64 { return (ms + 999) / 1000 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/httpapi"
+	"github.com/sluicehq/sluice/shared/instant"
 	"github.com/sluicehq/sluice/shared/policy/dynamopolicy"
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
@@ -85,7 +86,7 @@ func (d *doctor) examine(ctx context.Context) []row {
 		wait.Go(func() {
 			started := time.Now()
 			rows[i] = examine(ctx)
-			rows[i].LatencyMS = float64(time.Since(started).Microseconds()) / 1000
+			rows[i].LatencyMS = instant.FloatMilliseconds(time.Since(started))
 		})
 	}
 	wait.Wait()

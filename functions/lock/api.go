@@ -111,7 +111,7 @@ func (a *api) acquire(kind lock.Kind) httpapi.HandlerFunc {
 		started := time.Now()
 		lease, err := b.Acquire(r.Context(), q)
 		if q.Wait > 0 && (err == nil || fault.CodeOf(err) == fault.LockHeld) {
-			a.metrics.Emit(nil, telemetry.One("lock_wait", telemetry.Milliseconds, milliseconds(time.Since(started))))
+			a.metrics.Emit(nil, telemetry.Span("lock_wait", time.Since(started)))
 		}
 		if err != nil {
 			return err
@@ -138,7 +138,7 @@ func acquireRequest(kind lock.Kind, r *http.Request) (lock.Request, string, erro
 	}
 	q := lock.Request{
 		Kind: kind, Name: r.PathValue("name"), Owner: body.Owner, Metadata: body.Metadata, Mode: mode,
-		Wait: duration(body.Wait), Capacity: body.Capacity,
+		Wait: instant.Milliseconds(body.Wait), Capacity: body.Capacity,
 	}
 	if q.Owner == "" {
 		q.Owner = httpapi.Caller(r.Context())
@@ -163,13 +163,7 @@ func ttlOf(f *fault.Fields, ms *int64) time.Duration {
 		f.Add("ttl_ms", "must be %d to %d", lock.MinTTL.Milliseconds(), lock.MaxTTL.Milliseconds())
 		return lock.DefaultTTL
 	}
-	return duration(*ms)
-}
-
-// duration saturates, so that a number of any size stays out of range.
-func duration(ms int64) time.Duration {
-	const most = int64(1<<62) / int64(time.Millisecond)
-	return time.Duration(max(-most, min(ms, most))) * time.Millisecond
+	return instant.Milliseconds(*ms)
 }
 
 type heldBody struct {
@@ -196,7 +190,7 @@ func (a *api) renew(kind lock.Kind) httpapi.HandlerFunc {
 			return err
 		}
 		return httpapi.Write(w, http.StatusOK, renewed{name, lease.Fence, ttl.Milliseconds(),
-			instant.Format(lease.ExpiresAt)})
+			instant.Format(time.UnixMilli(lease.ExpiresAt))})
 	}
 }
 
@@ -220,9 +214,7 @@ func (a *api) release(kind lock.Kind) httpapi.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		a.metrics.Emit(nil, telemetry.One("lock_hold", telemetry.Milliseconds, milliseconds(held)))
+		a.metrics.Emit(nil, telemetry.Span("lock_hold", held))
 		return httpapi.Write(w, http.StatusOK, map[string]bool{"released": true})
 	}
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

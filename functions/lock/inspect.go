@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/httpapi"
@@ -65,7 +66,8 @@ type leaseBody struct {
 func leaseOf(kind lock.Kind, l lock.Lease) leaseBody {
 	b := leaseBody{
 		Name: l.Name, Token: l.Token, Fence: l.Fence, Mode: l.Mode, TTL: l.TTL.Milliseconds(),
-		AcquiredAt: instant.Format(l.AcquiredAt), ExpiresAt: instant.Format(l.ExpiresAt), Reacquired: l.Reacquired,
+		AcquiredAt: instant.Format(time.UnixMilli(l.AcquiredAt)),
+		ExpiresAt:  instant.Format(time.UnixMilli(l.ExpiresAt)), Reacquired: l.Reacquired,
 	}
 	if kind == lock.Semaphore {
 		b.InUse = &l.InUse
@@ -103,8 +105,8 @@ func stateOf(s lock.State) stateBody {
 	}
 	for _, h := range s.Holders {
 		b.Holders = append(b.Holders, holderBody{
-			Owner: h.Owner, Fence: h.Fence, AcquiredAt: instant.Format(h.AcquiredAt),
-			ExpiresAt: instant.Format(h.ExpiresAt), Metadata: h.Metadata,
+			Owner: h.Owner, Fence: h.Fence, AcquiredAt: instant.Format(time.UnixMilli(h.AcquiredAt)),
+			ExpiresAt: instant.Format(time.UnixMilli(h.ExpiresAt)), Metadata: h.Metadata,
 		})
 	}
 	return b

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluicehq/sluice/shared/fault"
+	"github.com/sluicehq/sluice/shared/instant"
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
@@ -91,7 +92,7 @@ func (a *API) observe(r *http.Request, call *call, pattern string, status int, t
 	outcome := "ok"
 	attrs := []any{
 		"request_id", call.requestID, "route", pattern, "status", status,
-		"took_ms", float64(took.Microseconds()) / 1000, "caller", call.caller,
+		"took_ms", instant.FloatMilliseconds(took), "caller", call.caller,
 	}
 	level := slog.LevelInfo
 	if call.err != nil {
@@ -107,7 +108,7 @@ func (a *API) observe(r *http.Request, call *call, pattern string, status int, t
 	a.log.Log(r.Context(), level, "request", attrs...)
 	a.metrics.Emit(map[string]string{"outcome": outcome},
 		telemetry.One("requests", telemetry.Count, 1),
-		telemetry.One("latency", telemetry.Milliseconds, float64(took.Microseconds())/1000))
+		telemetry.Span("latency", took))
 }
 
 // recorder remembers the status that was written.

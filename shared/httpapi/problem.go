@@ -7,9 +7,9 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/sluicehq/sluice/shared/fault"
+	"github.com/sluicehq/sluice/shared/instant"
 )
 
 const problemBase = "https://sluicehq.github.io/problems/"
@@ -100,7 +100,7 @@ func Problem(f *fault.Error, requestID string) map[string]any {
 	doc := make(map[string]any, 8+len(f.Extra))
 	maps.Copy(doc, f.Extra)
 	if f.RetryAfter > 0 {
-		doc["retry_after_ms"] = ceilMillis(f.RetryAfter)
+		doc["retry_after_ms"] = instant.CeilMilliseconds(f.RetryAfter)
 	}
 	if _, ok := doc["type"]; !ok {
 		doc["type"] = problemBase + string(f.Code)
@@ -127,11 +127,8 @@ func writeProblem(w http.ResponseWriter, f *fault.Error, requestID string) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	if f.RetryAfter > 0 {
-		h.Set("Retry-After", strconv.FormatInt(ceilSeconds(f.RetryAfter), 10))
+		h.Set("Retry-After", strconv.FormatInt(instant.CeilSeconds(f.RetryAfter), 10))
 	}
 	w.WriteHeader(statusOf(f.Code))
 	_, _ = w.Write(text)
 }
-
-func ceilMillis(d time.Duration) int64  { return int64((d + time.Millisecond - 1) / time.Millisecond) }
-func ceilSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

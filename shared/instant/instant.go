@@ -1,6 +1,6 @@
-// Package instant turns moments into text and back: RFC 3339, UTC, milliseconds
-// (https://www.rfc-editor.org/rfc/rfc3339). Inside Sluice a moment is an integer of milliseconds
-// since the Unix epoch, never a float.
+// Package instant converts the instants and spans of the HTTP API. An instant is RFC 3339 text in
+// UTC with milliseconds (https://www.rfc-editor.org/rfc/rfc3339), and a span is a whole number of
+// milliseconds. Sluice holds them as [time.Time] and [time.Duration] everywhere else.
 package instant
 
 import (
@@ -10,24 +10,15 @@ import (
 
 const layout = "2006-01-02T15:04:05.000Z"
 
-// Format writes ms, milliseconds since the epoch, as "2026-01-02T15:04:05.678Z".
-func Format(ms int64) string { return time.UnixMilli(ms).UTC().Format(layout) }
+// Format formats t as "2026-01-02T15:04:05.678Z". Fractions of a millisecond are cut off.
+func Format(t time.Time) string { return t.UTC().Format(layout) }
 
-// Parse reads any RFC 3339 instant and rounds it up to a whole millisecond, so that what is due
-// then is never early.
-func Parse(s string) (ms int64, err error) {
+// Parse parses any RFC 3339 instant and rounds it up to a whole millisecond, so that nothing that is
+// due then happens early. The result is in UTC.
+func Parse(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
-		return 0, errors.New("must be an RFC 3339 instant such as 2026-01-02T15:04:05.678Z")
+		return time.Time{}, errors.New("must be an RFC 3339 instant such as 2026-01-02T15:04:05.678Z")
 	}
-	return CeilMilli(t), nil
-}
-
-// CeilMilli is t in milliseconds since the epoch, rounded up.
-func CeilMilli(t time.Time) int64 {
-	ms := t.UnixMilli()
-	if t.Nanosecond()%int(time.Millisecond) != 0 {
-		ms++
-	}
-	return ms
+	return t.Add(time.Millisecond - time.Nanosecond).Truncate(time.Millisecond).UTC(), nil
 }

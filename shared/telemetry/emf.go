@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/sluicehq/sluice/shared/instant"
 )
 
 // Unit is a CloudWatch unit.
@@ -98,7 +100,12 @@ func value(values []float64) any {
 	return values
 }
 
-// One is a metric with a single value.
+// One returns a metric with a single value.
 func One(name string, unit Unit, v float64) Metric {
 	return Metric{Name: name, Unit: unit, Values: []float64{v}}
+}
+
+// Span returns a metric with a single value in milliseconds.
+func Span(name string, d time.Duration) Metric {
+	return One(name, Milliseconds, instant.FloatMilliseconds(d))
 }

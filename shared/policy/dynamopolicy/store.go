@@ -99,7 +99,7 @@ func (s *Store) Put(ctx context.Context, p policy.Policy,
 		if err != nil {
 			return policy.Stored{}, false, err
 		}
-		stored = policy.Stored{Policy: p, Version: before.version + 1, UpdatedAt: instant.Format(s.now().UnixMilli())}
+		stored = policy.Stored{Policy: p, Version: before.version + 1, UpdatedAt: instant.Format(s.now())}
 		text, err := json.Marshal(p)
 		if err != nil {
 			return policy.Stored{}, false, fmt.Errorf("error encoding a policy: %w", err)
@@ -126,7 +126,7 @@ func (s *Store) Delete(ctx context.Context, name string, when Condition) error {
 		if !before.present {
 			return fault.New(fault.PolicyNotFound, "there is no policy %q", name)
 		}
-		deleted := map[string]types.AttributeValue{"deleted_at": str(instant.Format(s.now().UnixMilli()))}
+		deleted := map[string]types.AttributeValue{"deleted_at": str(instant.Format(s.now()))}
 		if err = s.write(ctx, name, before.version, deleted); fault.CodeOf(err) != fault.PreconditionFailed {
 			return err
 		}
