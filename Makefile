@@ -10,7 +10,7 @@ GO_TEST   := go test -timeout 15m
 
 # The Go modules that tests and lint cover, the root first. Tools and the benchmark are modules too,
 # but are covered by what uses them.
-MODULES   := . terraform/provider
+MODULES   := . client terraform/provider
 
 .PHONY: help
 help: ## Show this list

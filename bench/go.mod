@@ -67,4 +67,7 @@ require (
 	google.golang.org/protobuf v1.36.11 // indirect
 )
 
-replace github.com/sluicehq/sluice => ../
+replace (
+	github.com/sluicehq/sluice => ../
+	github.com/sluicehq/sluice/client => ../client
+)

@@ -138,7 +138,7 @@ func (c *Client) attempt(ctx context.Context, q call, body []byte) (reply, error
 	}
 	r.status, r.header = response.StatusCode, response.Header
 	if len(text) > maxResponse {
-		return r, &Error{Op: q.op, Code: codeUnexpected, Status: r.status,
+		return r, &Error{Op: q.op, Code: CodeUnexpected, Status: r.status,
 			Detail: fmt.Sprintf("the answer is over %d bytes", maxResponse)}
 	}
 	return r, q.decode(response, text)
@@ -188,11 +188,11 @@ func (q call) failed(ctx context.Context, timeout time.Duration, err error) erro
 	case errors.As(err, &local):
 		return fmt.Errorf("error %s: %w", q.op, local.error)
 	case errors.Is(err, context.DeadlineExceeded):
-		return &Error{Op: q.op, Code: codeUnreachable, Detail: fmt.Sprintf("no answer within %s", timeout)}
+		return &Error{Op: q.op, Code: CodeUnreachable, Detail: fmt.Sprintf("no answer within %s", timeout)}
 	case errors.As(err, &wrapped):
 		err = wrapped.Err // without the URL: the operation is named already
 	}
-	return &Error{Op: q.op, Code: codeUnreachable, Detail: "the API cannot be reached", unsent: neverSent(err),
+	return &Error{Op: q.op, Code: CodeUnreachable, Detail: "the API cannot be reached", unsent: neverSent(err),
 		cause: err}
 }
 
@@ -206,7 +206,7 @@ func (q call) decode(response *http.Response, text []byte) error {
 	}
 	if err := json.Unmarshal(text, q.out); err != nil {
 		return &Error{
-			Op: q.op, Code: codeUnexpected, Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id"),
+			Op: q.op, Code: CodeUnexpected, Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id"),
 			Detail: "the answer is not the API's: is the endpoint right?", cause: err,
 		}
 	}

@@ -18,9 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/client"
-	"github.com/sluicehq/sluice/localstack/gateway"
-	"github.com/sluicehq/sluice/shared/policy"
-	"github.com/sluicehq/sluice/shared/routes"
 )
 
 // server records what it is asked and answers with what its script says for the n-th request, from
@@ -62,7 +59,7 @@ func (s *server) got() []received {
 
 func (s *server) client(t *testing.T, cfg client.Config) *client.Client {
 	t.Helper()
-	cfg.Endpoint, cfg.Auth = s.URL, client.None
+	cfg.Endpoint, cfg.Auth = s.URL, client.AuthNone
 	c, err := client.New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
@@ -132,11 +129,11 @@ func TestWhatCannotBeDoneTwiceIsNotRepeatedOnceItMayHaveBeenDone(t *testing.T) {
 			return err
 		}, true},
 		"storing a policy": {func(c *client.Client) error {
-			_, err := c.PutPolicy(ctx, policy.Policy{Name: "p"})
+			_, err := c.PutPolicy(ctx, client.Policy{Name: "p"})
 			return err
 		}, true},
 		"storing one on a condition": {func(c *client.Client) error {
-			_, err := c.PutPolicy(ctx, policy.Policy{Name: "p"}, client.IfNoneMatch())
+			_, err := c.PutPolicy(ctx, client.Policy{Name: "p"}, client.IfNoneMatch())
 			return err
 		}, false},
 		"deleting one on a condition": {func(c *client.Client) error {
@@ -173,7 +170,7 @@ func TestWhatNeverArrivedIsAlwaysRepeated(t *testing.T) {
 		dials.Add(1)
 		return nil, &net.OpError{Op: "dial", Err: io.ErrUnexpectedEOF}
 	}}
-	c, err := client.New(client.Config{Endpoint: "http://sluice.test", Auth: client.None, Retries: 2,
+	c, err := client.New(client.Config{Endpoint: "http://sluice.test", Auth: client.AuthNone, Retries: 2,
 		HTTPClient: &http.Client{Transport: transport}})
 	require.NoError(t, err)
 	_, err = c.Allow(t.Context(), "login", "ann")
@@ -259,7 +256,7 @@ func TestEveryErrorOfTheContractMatchesItsSentinel(t *testing.T) {
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, "req-7", e.RequestID)
 		require.Equal(t, "what happened", e.Detail)
-		require.Equal(t, client.Dead, e.State)
+		require.Equal(t, client.JobDead, e.State)
 		require.Equal(t, []client.Field{{Field: "a", Message: "b"}}, e.Fields)
 		require.Equal(t, want.status == 404, errors.Is(err, client.ErrNotFound), code)
 	}
@@ -296,48 +293,6 @@ func TestAnswersThatAreNotTheAPIsAreSaidToBeSo(t *testing.T) {
 			require.Len(t, s.got(), 1)
 		})
 	}
-}
-
-func TestRequestsAreSignedAsAPIGatewayVerifiesThem(t *testing.T) {
-	t.Parallel()
-	var fronted atomic.Pointer[gateway.Gateway]
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fronted.Load().ServeHTTP(w, r)
-	}))
-	t.Cleanup(s.Close)
-	fronted.Store(gateway.New(gateway.Config{
-		Routes: routes.All(), RequireIAM: true, Credentials: map[string]string{"AKIDEXAMPLE": "secret"},
-		Invoker: accepting{},
-	}))
-	signed := func(secret string) *client.Client {
-		c, err := client.New(client.Config{
-			Endpoint: s.URL, Region: "eu-central-1",
-			Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", secret, "session"),
-		})
-		require.NoError(t, err)
-		return c
-	}
-	ctx := t.Context()
-	for what, err := range map[string]error{
-		"a name with a colon": second(signed("secret").Inspect(ctx, "order:42.a_b-c", client.Strong)),
-		"a strange key":       second(signed("secret").Peek(ctx, "login", "a b+c/ä?&=%~*'()")),
-		"a body":              second(signed("secret").Queue("q").Push(ctx, client.Job{Payload: "<ä>"})),
-		"conditions": second(signed("secret").PutPolicy(ctx, policy.Policy{Name: "p"},
-			client.IfMatch(`"1-ab"`))),
-	} {
-		require.NoError(t, err, what)
-	}
-	_, err := signed("wrong").Queues(ctx)
-	require.ErrorIs(t, err, client.ErrForbidden)
-}
-
-func second[T any](_ T, err error) error { return err }
-
-// accepting is a function that answers every event.
-type accepting struct{}
-
-func (accepting) Invoke(context.Context, string, []byte) ([]byte, error) {
-	return []byte(`{"statusCode":200,"headers":{"content-type":"application/json"},"body":"{}"}`), nil
 }
 
 func TestTheHostSaysWhichServiceAndRegionToSignFor(t *testing.T) {

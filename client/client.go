@@ -16,17 +16,17 @@ import (
 // Auth says how requests prove who sends them.
 type Auth string
 
-// The ways. IAM is the default.
+// The ways. AuthIAM is the default.
 const (
-	IAM  Auth = "aws_iam" // AWS Signature Version 4
-	None Auth = "none"    // plain requests, for the local stack
+	AuthIAM  Auth = "aws_iam" // AWS Signature Version 4
+	AuthNone Auth = "none"    // plain requests, for the local stack
 )
 
 // Config describes where Sluice is and how to reach it.
 type Config struct {
 	// Endpoint is the URL of the API, with its stage when it has one in the path. Required.
 	Endpoint string
-	// Auth is [IAM] by default.
+	// Auth is [AuthIAM] by default.
 	Auth Auth
 	// Region is the one to sign for when the endpoint's host name does not say it, as AWS's names
 	// do. Default: that of the AWS configuration.
@@ -60,7 +60,7 @@ const (
 
 func (c Config) withDefaults() Config {
 	if c.Auth == "" {
-		c.Auth = IAM
+		c.Auth = AuthIAM
 	}
 	if c.HTTPClient == nil {
 		c.HTTPClient = newHTTPClient()
@@ -92,8 +92,8 @@ func (c Config) validate() (*url.URL, error) {
 				c.Endpoint)
 	case endpoint.RawQuery != "" || endpoint.Fragment != "" || endpoint.User != nil:
 		return nil, errors.New("the endpoint must have no query, fragment or user")
-	case c.Auth != IAM && c.Auth != None:
-		return nil, fmt.Errorf("auth %q is unknown: it must be %q or %q", c.Auth, IAM, None)
+	case c.Auth != AuthIAM && c.Auth != AuthNone:
+		return nil, fmt.Errorf("auth %q is unknown: it must be %q or %q", c.Auth, AuthIAM, AuthNone)
 	case c.Timeout < 0:
 		return nil, errors.New("the timeout must not be negative")
 	}
@@ -130,7 +130,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{cfg: cfg, endpoint: endpoint}
-	if cfg.Auth == IAM {
+	if cfg.Auth == AuthIAM {
 		c.signer = newSigner(cfg, endpoint.Hostname())
 	}
 	return c, nil

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/sluicehq/sluice/shared/fault"
 )
 
 // What a call can fail with. An [*Error] matches by its code.
@@ -43,25 +41,13 @@ var (
 	ErrDetached = errors.New("the lock was handed over")
 )
 
-// Field is one invalid input and what is wrong with it.
-type Field = fault.Field
-
-// Codes of failures that are not in an answer of Sluice's own.
-const (
-	codeForbidden   fault.Code = "forbidden"   // 401 or 403 of the gateway
-	codeThrottled   fault.Code = "throttled"   // 429 of the gateway
-	codeUnavailable fault.Code = "unavailable" // another 5xx of the gateway
-	codeUnreachable fault.Code = "unreachable" // no answer
-	codeUnexpected  fault.Code = "unexpected"  // an answer that is none of the API's
-)
-
 // Error is a call's failure.
 type Error struct {
 	// Op is what was being done: `acquiring the lock "report"`.
 	Op string
 	// Code is one of the contract's, or forbidden, throttled, unavailable, unreachable or
 	// unexpected.
-	Code fault.Code
+	Code Code
 	// Status is the HTTP status, or 0 when there was no answer.
 	Status int
 	// Detail is one sentence for people.
@@ -120,61 +106,45 @@ func (e *Error) Is(target error) bool {
 	case ErrNotFound:
 		return e.Status == 404
 	case ErrExpired:
-		return e.Code == fault.LockNotHeld && e.Reason == "expired" && !e.Forced
+		return e.Code == CodeLockNotHeld && e.Reason == "expired" && !e.Forced
 	case ErrForced:
-		return e.Code == fault.LockNotHeld && e.Forced
+		return e.Code == CodeLockNotHeld && e.Forced
 	case ErrStolen:
-		return e.Code == fault.LockNotHeld && e.Reason == "held_by_other"
+		return e.Code == CodeLockNotHeld && e.Reason == "held_by_other"
 	}
 	sentinel := sentinelOf(e.Code)
 	return sentinel != nil && target == sentinel
 }
 
-func sentinelOf(code fault.Code) error {
+func sentinelOf(code Code) error {
 	switch code {
-	case fault.InvalidRequest, fault.UnsupportedMediaType, fault.MethodNotAllowed:
+	case CodeInvalidRequest, CodeUnsupportedMediaType, CodeMethodNotAllowed:
 		return ErrInvalidRequest
-	case fault.JobNotFound:
+	case CodeJobNotFound:
 		return ErrJobNotFound
-	case fault.QueueNotFound:
+	case CodeQueueNotFound:
 		return ErrQueueNotFound
-	case fault.PolicyNotFound:
+	case CodePolicyNotFound:
 		return ErrPolicyNotFound
-	case fault.LockHeld:
+	case CodeLockHeld:
 		return ErrLockHeld
-	case fault.LockNotHeld:
+	case CodeLockNotHeld:
 		return ErrLockNotHeld
-	case fault.JobConflict:
+	case CodeJobConflict:
 		return ErrJobConflict
-	case fault.PreconditionFailed:
+	case CodePreconditionFailed:
 		return ErrPreconditionFailed
-	case fault.PayloadTooLarge:
+	case CodePayloadTooLarge:
 		return ErrPayloadTooLarge
-	case fault.QuotaExceeded:
+	case CodeQuotaExceeded:
 		return ErrQuotaExceeded
-	case fault.StoreUnavailable:
+	case CodeStoreUnavailable:
 		return ErrStoreUnavailable
-	case codeForbidden:
+	case CodeForbidden:
 		return ErrForbidden
-	case codeUnreachable, codeUnavailable:
+	case CodeUnreachable, CodeUnavailable:
 		return ErrUnreachable
 	default:
 		return nil
 	}
-}
-
-// invalid is the error of input that is refused before anything is sent.
-func invalid(op string, f fault.Fields) error {
-	var e *fault.Error
-	if !errors.As(f.Err(), &e) {
-		return nil
-	}
-	return &Error{Op: op, Code: e.Code, Detail: e.Detail, Fields: e.Fields}
-}
-
-// checkName refuses a name that would change the path of its request.
-func checkName(op, field, name string) error {
-	var f fault.Fields
-	f.CheckName(field, name)
-	return invalid(op, f)
 }

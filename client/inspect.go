@@ -5,15 +5,13 @@ import (
 	"encoding/json"
 	"net/url"
 	"time"
-
-	"github.com/sluicehq/sluice/shared/fault"
 )
 
 // LockState is a lock or semaphore as Inspect finds it. It never holds a token.
 type LockState struct {
 	Name    string   `json:"name"`
 	Held    bool     `json:"held"`
-	Mode    Mode     `json:"mode"` // "" when it is free
+	Mode    LockMode `json:"mode"` // "" when it is free
 	Holders []Holder `json:"holders"`
 	Waiters int      `json:"waiters"`
 }
@@ -27,7 +25,7 @@ type Holder struct {
 	Metadata   json.RawMessage `json:"metadata,omitempty"`
 }
 
-// Inspect reads who holds a lock. The consistency is that which it was taken with; "" is [Redis].
+// Inspect reads who holds a lock. The consistency is that which it was taken with; "" is [ConsistencyRedis].
 func (c *Client) Inspect(ctx context.Context, name string, at Consistency) (LockState, error) {
 	return c.inspect(ctx, target{kind: locks, name: name}, at)
 }
@@ -63,7 +61,7 @@ func (c *Client) resume(ctx context.Context, t target, token string, o LockOptio
 		return nil, err
 	}
 	if token == "" {
-		return nil, invalid(op, fault.Fields{{Field: "token", Message: "is required"}})
+		return nil, fields{{Field: "token", Message: "is required"}}.err(op)
 	}
 	o.Token = token
 	o = o.withDefaults()

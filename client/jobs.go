@@ -84,17 +84,17 @@ func (q *Queue) Reschedule(ctx context.Context, id string, change Change) (JobIn
 func (q *Queue) Cancel(ctx context.Context, id string) (Settled, error) {
 	var s Settled
 	r, err := q.job(ctx, "canceling", id, call{method: "DELETE", out: &s})
-	return q.settled(s, id, r, err, Canceled)
+	return q.settled(s, id, r, err, JobCanceled)
 }
 
 // Ack says that an attempt succeeded. Errors: [ErrJobNotFound]; [ErrJobConflict] with the job's
-// State when it awaits no ack of that attempt: [Dispatched] for a job of one attempt, which needs
+// State when it awaits no ack of that attempt: [JobDispatched] for a job of one attempt, which needs
 // none.
 func (q *Queue) Ack(ctx context.Context, id string, attempt int) (Settled, error) {
 	var s Settled
 	body := map[string]int{"attempt": attempt}
 	r, err := q.settle(ctx, "acknowledging", id, attempt, call{method: "POST", body: body, out: &s}, "ack")
-	return q.settled(s, id, r, err, Succeeded)
+	return q.settled(s, id, r, err, JobSucceeded)
 }
 
 // Nack says that an attempt failed, and why: the job is scheduled again, after delay or, when that
@@ -111,7 +111,7 @@ func (q *Queue) Nack(ctx context.Context, id string, attempt int, why string, de
 		body.Delay = &ms
 	}
 	r, err := q.settle(ctx, "rejecting", id, attempt, call{method: "POST", body: body, out: &s}, "nack")
-	return q.settled(s, id, r, err, Scheduled, Dead)
+	return q.settled(s, id, r, err, JobScheduled, JobDead)
 }
 
 // settled takes a conflict for success when a repetition met what an earlier attempt, whose answer
@@ -139,7 +139,7 @@ func (q *Queue) settle(ctx context.Context, doing, id string, attempt int, reque
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
 		r, err := q.job(ctx, doing, id, request, action)
 		var e *Error
-		early := errors.As(err, &e) && errors.Is(e, ErrJobConflict) && e.State == Dispatching &&
+		early := errors.As(err, &e) && errors.Is(e, ErrJobConflict) && e.State == JobDispatching &&
 			(e.Attempt == 0 || e.Attempt == attempt)
 		if !early || time.Since(started) > dispatchLag || !pause(ctx, wait+rand.N(wait)) {
 			return r, err

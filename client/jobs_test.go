@@ -31,7 +31,7 @@ func TestAPushCarriesEveryFieldOfAJob(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, client.Receipt{
-		ID: "order-42", Queue: "orders", State: client.Scheduled,
+		ID: "order-42", Queue: "orders", State: client.JobScheduled,
 		RunAt: time.Date(2030, 1, 2, 3, 4, 5, 678_000_000, time.UTC), Degraded: "enqueue-outbox",
 	}, receipt)
 	got := s.got()[0]
@@ -172,16 +172,16 @@ func TestWhatALostAnswerHadDoneAlreadyCountsAsDone(t *testing.T) {
 	}{
 		"a cancel": {func(q *client.Queue) (client.Settled, error) {
 			return q.Cancel(ctx, "a")
-		}, client.Canceled},
+		}, client.JobCanceled},
 		"an ack": {func(q *client.Queue) (client.Settled, error) {
 			return q.Ack(ctx, "a", 2)
-		}, client.Succeeded},
+		}, client.JobSucceeded},
 		"a nack": {func(q *client.Queue) (client.Settled, error) {
 			return q.Nack(ctx, "a", 2, "why", nil)
-		}, client.Scheduled},
+		}, client.JobScheduled},
 		"a nack after the last": {func(q *client.Queue) (client.Settled, error) {
 			return q.Nack(ctx, "a", 2, "why", nil)
-		}, client.Dead},
+		}, client.JobDead},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -216,7 +216,7 @@ func TestAConsumerThatIsQuickerThanTheDispatchersNoteAsksAgain(t *testing.T) {
 	q := s.client(t, client.Config{}).Queue("orders")
 	settled, err := q.Ack(t.Context(), "a", 1)
 	require.NoError(t, err)
-	require.Equal(t, client.Succeeded, settled.State)
+	require.Equal(t, client.JobSucceeded, settled.State)
 
 	other := serve(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		say(w, 409, `{"code":"job_conflict","status":409,"state":"dispatching","attempt":2}`)
@@ -243,13 +243,13 @@ func TestAListingReadsPageAfterPageAndStopsWhenItIsTold(t *testing.T) {
 	})
 	q := s.client(t, client.Config{}).Queue("orders")
 	var ids []string
-	for j, err := range q.List(t.Context(), client.Dead) {
+	for j, err := range q.List(t.Context(), client.JobDead) {
 		require.NoError(t, err)
 		ids = append(ids, j.ID)
 	}
 	require.Equal(t, []string{"a", "b", "c"}, ids)
 
-	for _, err := range q.List(t.Context(), client.Dead) {
+	for _, err := range q.List(t.Context(), client.JobDead) {
 		require.NoError(t, err)
 		break
 	}
@@ -258,7 +258,7 @@ func TestAListingReadsPageAfterPageAndStopsWhenItIsTold(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	errs := 0
-	for _, err := range q.List(ctx, client.Dead) {
+	for _, err := range q.List(ctx, client.JobDead) {
 		require.ErrorIs(t, err, context.Canceled)
 		errs++
 	}

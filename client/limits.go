@@ -6,9 +6,10 @@ import (
 	"net/http"
 	"net/url"
 	"time"
-
-	"github.com/sluicehq/sluice/shared/policy"
 )
+
+// maxKey is the longest limiter key that the API accepts, in bytes.
+const maxKey = 512
 
 // Check asks for one key under a policy.
 type Check struct {
@@ -19,13 +20,13 @@ type Check struct {
 
 // RuleDecision is one rule's part of a decision.
 type RuleDecision struct {
-	Name         string           `json:"name"`
-	Algorithm    policy.Algorithm `json:"algorithm"`
-	Limit        int64            `json:"limit"`
-	WindowMS     int64            `json:"window_ms"`
-	Remaining    int64            `json:"remaining"`
-	ResetAfterMS int64            `json:"reset_after_ms"`
-	RetryAfterMS *int64           `json:"retry_after_ms"`
+	Name         string    `json:"name"`
+	Algorithm    Algorithm `json:"algorithm"`
+	Limit        int64     `json:"limit"`
+	WindowMS     int64     `json:"window_ms"`
+	Remaining    int64     `json:"remaining"`
+	ResetAfterMS int64     `json:"reset_after_ms"`
+	RetryAfterMS *int64    `json:"retry_after_ms"`
 }
 
 // Decision is the answer to a check. Its numbers are those of its tightest rule.
@@ -40,8 +41,8 @@ type Decision struct {
 	// RetryAfterMS is nil when waiting can never help, because the cost is over the limit.
 	RetryAfterMS *int64 `json:"retry_after_ms"`
 	// Violated is the rule that denied, or would have in shadow mode.
-	Violated string      `json:"violated,omitempty"`
-	Mode     policy.Mode `json:"mode"`
+	Violated string     `json:"violated,omitempty"`
+	Mode     PolicyMode `json:"mode"`
 	// Degraded says that the store was away, and the policy's on_unavailable decided.
 	Degraded bool           `json:"degraded"`
 	Rules    []RuleDecision `json:"rules"`

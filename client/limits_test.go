@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/client"
-	"github.com/sluicehq/sluice/shared/policy"
 )
 
 const denied = `{"code":"quota_exceeded","status":429,"detail":"no","type":"https://iana.org/assignments/http-problem-types#quota-exceeded",` +
@@ -26,7 +25,7 @@ func TestADenialIsADecisionAndNoError(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, d.Allowed)
 	require.Equal(t, "burst", d.Violated)
-	require.Equal(t, policy.GCRA, d.Rules[0].Algorithm)
+	require.Equal(t, client.AlgorithmGCRA, d.Rules[0].Algorithm)
 	wait, ever := d.RetryAfter()
 	require.True(t, ever)
 	require.Equal(t, 1500*time.Millisecond, wait)
@@ -173,7 +172,7 @@ func TestPoliciesAreChangedOnConditions(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, `"2-ab"`, p.ETag)
 	require.EqualValues(t, 2, p.Version)
-	require.Equal(t, policy.GCRA, p.Rules[0].Algorithm)
+	require.Equal(t, client.AlgorithmGCRA, p.Rules[0].Algorithm)
 
 	p.Rules[0].Limit = 6
 	p, err = c.PutPolicy(ctx, p.Policy, client.IfMatch(p.ETag))

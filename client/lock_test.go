@@ -36,7 +36,7 @@ func inBubble(t *testing.T, test func(bubble)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := bubble{T: t, api: fakeapi.New()}
 		var err error
-		b.c, err = client.New(client.Config{Endpoint: "http://sluice.test", Auth: client.None,
+		b.c, err = client.New(client.Config{Endpoint: "http://sluice.test", Auth: client.AuthNone,
 			HTTPClient: &http.Client{Transport: b.api}})
 		require.NoError(b, err)
 		test(b)

@@ -4,27 +4,25 @@ import (
 	"crypto/rand"
 	"fmt"
 	"time"
-
-	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// Mode says how many may hold a lock at once.
-type Mode string
+// LockMode says how many may hold a lock at once.
+type LockMode string
 
-// The modes. Exclusive is the default.
+// The modes. LockExclusive is the default.
 const (
-	Exclusive Mode = "exclusive"
-	Shared    Mode = "shared" // any number at once, but none beside an exclusive holder
+	LockExclusive LockMode = "exclusive"
+	LockShared    LockMode = "shared" // any number at once, but none beside an exclusive holder
 )
 
 // Consistency says where a lock is kept, and so what it survives.
 type Consistency string
 
-// The consistencies. Redis is the default.
+// The consistencies. ConsistencyRedis is the default.
 const (
-	Redis  Consistency = "redis"  // one Redis
-	Quorum Consistency = "quorum" // a majority of independent Redis primaries
-	Strong Consistency = "strong" // DynamoDB, by conditional writes
+	ConsistencyRedis  Consistency = "redis"  // one Redis
+	ConsistencyQuorum Consistency = "quorum" // a majority of independent Redis primaries
+	ConsistencyStrong Consistency = "strong" // DynamoDB, by conditional writes
 )
 
 // LockOptions describe a lock to take.
@@ -39,9 +37,9 @@ type LockOptions struct {
 	Owner string
 	// Metadata becomes a JSON object of up to 1 KiB, which Inspect shows.
 	Metadata any
-	// Mode is [Exclusive] by default. A semaphore has none.
-	Mode Mode
-	// Consistency is [Redis] by default, and always for a semaphore.
+	// Mode is [LockExclusive] by default. A semaphore has none.
+	Mode LockMode
+	// Consistency is [ConsistencyRedis] by default, and always for a semaphore.
 	Consistency Consistency
 	// Token proves the ownership: 16 to 128 printable ASCII characters. Default: 128 random bits. A
 	// lock that this token holds already is taken over.
@@ -68,20 +66,20 @@ func (o LockOptions) withDefaults() LockOptions {
 
 // validate checks what the API does not see; the rest is the API's to refuse.
 func (o LockOptions) validate(op string) error {
-	var f fault.Fields
+	var f fields
 	if o.TTL < time.Millisecond { // it would be sent as nothing
-		f.Add("ttl_ms", "must be 100 to 3600000")
+		f.add("ttl_ms", "must be 100 to 3600000")
 	}
 	if o.Wait < 0 {
-		f.Add("wait", "must not be negative")
+		f.add("wait", "must not be negative")
 	}
 	if o.Margin < 0 || o.Margin > o.TTL/2 {
-		f.Add("margin", "must be 0 to half of the TTL, %s", o.TTL/2)
+		f.add("margin", "must be 0 to half of the TTL, %s", o.TTL/2)
 	}
 	if o.MaxHold < 0 {
-		f.Add("max_hold", "must not be negative")
+		f.add("max_hold", "must not be negative")
 	}
-	return invalid(op, f)
+	return f.err(op)
 }
 
 // target is a lock or a semaphore.
@@ -116,7 +114,7 @@ type (
 		Wait        int64       `json:"wait_ms,omitzero"`
 		Token       string      `json:"token"`
 		Owner       string      `json:"owner,omitzero"`
-		Mode        Mode        `json:"mode,omitzero"`
+		Mode        LockMode    `json:"mode,omitzero"`
 		Metadata    any         `json:"metadata,omitzero"`
 		Consistency Consistency `json:"consistency,omitzero"`
 		Capacity    int         `json:"capacity,omitzero"`

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
-
-	"github.com/sluicehq/sluice/shared/policy"
 )
 
 // LimitConfig describes a middleware that limits requests.
@@ -115,7 +113,7 @@ func peer(r *http.Request) string {
 // fitting makes a key that the API takes of any text, so that nobody escapes the limit by a strange
 // key.
 func fitting(key string) string {
-	if len(key) <= policy.MaxKey && utf8.ValidString(key) {
+	if len(key) <= maxKey && utf8.ValidString(key) {
 		return key
 	}
 	sum := sha256.Sum256([]byte(key))

@@ -8,13 +8,11 @@ import (
 	"net/url"
 	"strconv"
 	"time"
-
-	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// Policy is a limiter's policy as it is stored.
-type Policy struct {
-	policy.Policy
+// StoredPolicy is a policy as the API stores it.
+type StoredPolicy struct {
+	Policy
 	// Version starts at 1 and rises by one with every change.
 	Version   int64     `json:"version"`
 	UpdatedAt time.Time `json:"updated_at"`
@@ -25,7 +23,7 @@ type Policy struct {
 // Condition makes a change depend on what is stored.
 type Condition struct{ header, value string }
 
-// IfMatch changes the policy only when it is still the one with that [Policy.ETag]; else
+// IfMatch changes the policy only when it is still the one with that [StoredPolicy.ETag]; else
 // [ErrPreconditionFailed]. "*" is any that exists.
 func IfMatch(etag string) Condition { return Condition{"If-Match", etag} }
 
@@ -33,7 +31,7 @@ func IfMatch(etag string) Condition { return Condition{"If-Match", etag} }
 func IfNoneMatch() Condition { return Condition{"If-None-Match", "*"} }
 
 // GetPolicy reads a policy. Errors: [ErrPolicyNotFound].
-func (c *Client) GetPolicy(ctx context.Context, name string) (Policy, error) {
+func (c *Client) GetPolicy(ctx context.Context, name string) (StoredPolicy, error) {
 	return c.policy(ctx, "reading", name, call{method: "GET"})
 }
 
@@ -42,7 +40,7 @@ func (c *Client) GetPolicy(ctx context.Context, name string) (Policy, error) {
 //
 // With a condition it is not repeated once it may have been done. Errors: [ErrInvalidRequest], with
 // every bad field in [Error.Fields]; [ErrPreconditionFailed].
-func (c *Client) PutPolicy(ctx context.Context, p policy.Policy, conditions ...Condition) (Policy, error) {
+func (c *Client) PutPolicy(ctx context.Context, p Policy, conditions ...Condition) (StoredPolicy, error) {
 	return c.policy(ctx, "storing", p.Name, conditional(call{method: "PUT", body: p}, conditions))
 }
 
@@ -64,19 +62,19 @@ func conditional(request call, conditions []Condition) call {
 	return request
 }
 
-func (c *Client) policy(ctx context.Context, doing, name string, request call) (Policy, error) {
+func (c *Client) policy(ctx context.Context, doing, name string, request call) (StoredPolicy, error) {
 	request.op = fmt.Sprintf("%s the policy %q", doing, name)
 	if err := checkName(request.op, "name", name); err != nil {
-		return Policy{}, err
+		return StoredPolicy{}, err
 	}
-	var p Policy
+	var p StoredPolicy
 	request.path, request.out = pathTo("v1", "policies", name), &p
 	r, err := c.do(ctx, request)
 	if err != nil {
 		if request.method == http.MethodDelete && r.uncertain && r.status == http.StatusNotFound {
 			return p, nil // an attempt whose answer was lost had deleted it
 		}
-		return Policy{}, err
+		return StoredPolicy{}, err
 	}
 	p.ETag = r.header.Get("ETag")
 	return p, nil
@@ -84,7 +82,7 @@ func (c *Client) policy(ctx context.Context, doing, name string, request call) (
 
 // PolicyPage is one page of a listing. Its policies have no ETag.
 type PolicyPage struct {
-	Policies []Policy `json:"policies"`
+	Policies []StoredPolicy `json:"policies"`
 	// NextCursor asks for the next page; "" on the last one.
 	NextCursor string `json:"next_cursor,omitempty"`
 }
@@ -106,12 +104,12 @@ func (c *Client) ListPoliciesPage(ctx context.Context, limit int, cursor string)
 }
 
 // ListPolicies reads all policies, page by page. It ends after the first error.
-func (c *Client) ListPolicies(ctx context.Context) iter.Seq2[Policy, error] {
-	return func(yield func(Policy, error) bool) {
+func (c *Client) ListPolicies(ctx context.Context) iter.Seq2[StoredPolicy, error] {
+	return func(yield func(StoredPolicy, error) bool) {
 		for cursor := ""; ; {
 			page, err := c.ListPoliciesPage(ctx, 0, cursor)
 			if err != nil {
-				yield(Policy{}, err)
+				yield(StoredPolicy{}, err)
 				return
 			}
 			for _, p := range page.Policies {

@@ -8,25 +8,23 @@ import (
 	"slices"
 	"strconv"
 	"time"
-
-	"github.com/sluicehq/sluice/shared/fault"
 )
 
 // problem is an RFC 9457 document with the members of Sluice's contract.
 type problem struct {
-	Status       int        `json:"status"`
-	Detail       string     `json:"detail"`
-	Title        string     `json:"title"`
-	Code         fault.Code `json:"code"`
-	Instance     string     `json:"instance"`
-	Errors       []Field    `json:"errors"`
-	RetryAfterMS *int64     `json:"retry_after_ms"`
-	Reason       string     `json:"reason"`
-	Forced       bool       `json:"forced"`
-	Holder       string     `json:"holder"`
-	State        JobState   `json:"state"`
-	Attempt      int        `json:"attempt"`
-	Message      string     `json:"message"` // of the gateway's own answers
+	Status       int      `json:"status"`
+	Detail       string   `json:"detail"`
+	Title        string   `json:"title"`
+	Code         Code     `json:"code"`
+	Instance     string   `json:"instance"`
+	Errors       []Field  `json:"errors"`
+	RetryAfterMS *int64   `json:"retry_after_ms"`
+	Reason       string   `json:"reason"`
+	Forced       bool     `json:"forced"`
+	Holder       string   `json:"holder"`
+	State        JobState `json:"state"`
+	Attempt      int      `json:"attempt"`
+	Message      string   `json:"message"` // of the gateway's own answers
 }
 
 // isProblem tells Sluice's own errors from those of whatever stands before it.
@@ -60,16 +58,16 @@ func (q call) problem(response *http.Response, text []byte) error {
 	}
 	switch status := response.StatusCode; {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		e.Code, e.Detail = codeForbidden,
+		e.Code, e.Detail = CodeForbidden,
 			"the gateway refused the request"+said+": are the credentials, the region and the clock right, and may they invoke the API?"
 	case status == http.StatusTooManyRequests:
-		e.Code, e.Detail = codeThrottled, "the gateway takes no more requests for now"+said
+		e.Code, e.Detail = CodeThrottled, "the gateway takes no more requests for now"+said
 	case status >= 500:
-		e.Code, e.Detail = codeUnavailable, fmt.Sprintf("the gateway answered %d%s", status, said)
+		e.Code, e.Detail = CodeUnavailable, fmt.Sprintf("the gateway answered %d%s", status, said)
 	case status == http.StatusRequestEntityTooLarge:
-		e.Code, e.Detail = fault.PayloadTooLarge, "the request is too large for the gateway"
+		e.Code, e.Detail = CodePayloadTooLarge, "the request is too large for the gateway"
 	default:
-		e.Code, e.Detail = codeUnexpected, fmt.Sprintf("the answer is %d%s, and not the API's: is the endpoint right?",
+		e.Code, e.Detail = CodeUnexpected, fmt.Sprintf("the answer is %d%s, and not the API's: is the endpoint right?",
 			status, said)
 	}
 	return e

@@ -224,7 +224,7 @@ func (b *pushBatch) flush(ctx context.Context) {
 		body: map[string]any{"jobs": b.texts}, out: &out,
 	})
 	if err == nil && len(out.Results) != len(b.texts) {
-		err = &Error{Op: b.op, Code: codeUnexpected, Status: r.status,
+		err = &Error{Op: b.op, Code: CodeUnexpected, Status: r.status,
 			Detail: fmt.Sprintf("%d results for %d jobs", len(out.Results), len(b.texts))}
 	}
 	if err != nil {

@@ -12,14 +12,14 @@ type JobState string
 
 // The states of a job.
 const (
-	Scheduled   JobState = "scheduled"
-	Dispatching JobState = "dispatching"
-	Dispatched  JobState = "dispatched"
-	AwaitingAck JobState = "awaiting_ack"
-	Succeeded   JobState = "succeeded"
-	Canceled    JobState = "canceled"
-	Expired     JobState = "expired"
-	Dead        JobState = "dead"
+	JobScheduled   JobState = "scheduled"
+	JobDispatching JobState = "dispatching"
+	JobDispatched  JobState = "dispatched"
+	JobAwaitingAck JobState = "awaiting_ack"
+	JobSucceeded   JobState = "succeeded"
+	JobCanceled    JobState = "canceled"
+	JobExpired     JobState = "expired"
+	JobDead        JobState = "dead"
 )
 
 // Queue is one of the deployment's queues.

@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"time"
-
-	"github.com/sluicehq/sluice/shared/fault"
 )
 
 // repeat says after which failures a call may be sent again.
@@ -29,13 +27,13 @@ func (p repeat) allows(e *Error) bool {
 		return false
 	}
 	switch e.Code {
-	case codeThrottled: // the gateway did not pass it on
+	case CodeThrottled: // the gateway did not pass it on
 		return true
-	case codeUnreachable:
+	case CodeUnreachable:
 		return !permanent(e.cause) && (p != unsent || e.unsent)
-	case codeUnavailable, fault.DeadlineExceeded:
+	case CodeUnavailable, CodeDeadlineExceeded:
 		return p != unsent
-	case fault.StoreUnavailable:
+	case CodeStoreUnavailable:
 		return p == always
 	default:
 		return false
@@ -45,9 +43,9 @@ func (p repeat) allows(e *Error) bool {
 // uncertain tells whether the call may have been carried out in spite of the error.
 func (e *Error) uncertain() bool {
 	switch e.Code {
-	case codeUnreachable:
+	case CodeUnreachable:
 		return !e.unsent
-	case codeUnavailable, codeUnexpected, fault.DeadlineExceeded, fault.Internal, fault.StoreUnavailable:
+	case CodeUnavailable, CodeUnexpected, CodeDeadlineExceeded, CodeInternal, CodeStoreUnavailable:
 		return true
 	default:
 		return false

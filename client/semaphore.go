@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-
-	"github.com/sluicehq/sluice/shared/fault"
 )
 
 // Semaphore lets up to a number of holders in at once. Semaphores and locks never meet, even under
@@ -31,14 +29,14 @@ func (s *Semaphore) TryAcquire(ctx context.Context, o LockOptions) (*Lock, error
 
 func (s *Semaphore) acquire(ctx context.Context, o LockOptions, try bool) (*Lock, error) {
 	op := "acquiring " + s.target.String()
-	var f fault.Fields
+	var f fields
 	if s.target.capacity < 1 {
-		f.Add("capacity", "must be 1 to 10000")
+		f.add("capacity", "must be 1 to 10000")
 	}
 	if o.Mode != "" {
-		f.Add("mode", "is for locks: a semaphore has none")
+		f.add("mode", "is for locks: a semaphore has none")
 	}
-	if err := invalid(op, f); err != nil {
+	if err := f.err(op); err != nil {
 		return nil, err
 	}
 	return s.client.acquire(ctx, s.target, o, try)

@@ -201,7 +201,7 @@ func (s stubborn) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestUnlockWaitsForARenewalThatCannotBeCalledBack(t *testing.T) {
 	inBubble(t, func(b bubble) {
 		c, err := client.New(client.Config{
-			Endpoint: "http://sluice.test", Auth: client.None,
+			Endpoint: "http://sluice.test", Auth: client.AuthNone,
 			HTTPClient: &http.Client{Transport: stubborn{api: b.api, held: time.Second}},
 		})
 		require.NoError(b, err)
@@ -220,7 +220,7 @@ func TestUnlockWaitsForARenewalThatCannotBeCalledBack(t *testing.T) {
 func TestTheLostSignalComesInTimeAlthoughARenewalIsStuck(t *testing.T) {
 	inBubble(t, func(b bubble) {
 		c, err := client.New(client.Config{
-			Endpoint: "http://sluice.test", Auth: client.None,
+			Endpoint: "http://sluice.test", Auth: client.AuthNone,
 			HTTPClient: &http.Client{Transport: stubborn{api: b.api, held: time.Hour}},
 		})
 		require.NoError(b, err)

@@ -192,7 +192,7 @@ func (c *Consumer) nack(ctx context.Context, m *Message, why error, delayed *del
 // needsNoAck recognizes a job of one attempt.
 func needsNoAck(err error) bool {
 	e, ok := errors.AsType[*client.Error](err)
-	return ok && errors.Is(e, client.ErrJobConflict) && e.State == client.Dispatched
+	return ok && errors.Is(e, client.ErrJobConflict) && e.State == client.JobDispatched
 }
 
 func short(text string) string {

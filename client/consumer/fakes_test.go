@@ -238,7 +238,7 @@ func conflict(state client.JobState, attempt int) string {
 
 func (f *fakeJobs) client(t *testing.T) *client.Client {
 	t.Helper()
-	c, err := client.New(client.Config{Endpoint: "http://sluice.test", Auth: client.None, Retries: -1,
+	c, err := client.New(client.Config{Endpoint: "http://sluice.test", Auth: client.AuthNone, Retries: -1,
 		HTTPClient: &http.Client{Transport: f}})
 	require.NoError(t, err)
 	return c

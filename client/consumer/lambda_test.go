@@ -105,8 +105,8 @@ func TestSuccessAcksAndFailureNacksAndBothLeaveSQS(t *testing.T) {
 
 func TestAJobOfOneAttemptNeedsNoAckAndItsFailureStaysWithSQS(t *testing.T) {
 	t.Parallel()
-	api := &fakeJobs{answers: map[string]string{"ack good": conflict(client.Dispatched, 1),
-		"nack bad": conflict(client.Dispatched, 1)}}
+	api := &fakeJobs{answers: map[string]string{"ack good": conflict(client.JobDispatched, 1),
+		"nack bad": conflict(client.JobDispatched, 1)}}
 	var log bytes.Buffer
 	c := newConsumer(t, consumer.Config{
 		Client: api.client(t), Concurrency: 1, Logger: slog.New(slog.NewTextHandler(&log, nil)), Handle: failing("bad"),
@@ -127,8 +127,8 @@ func failing(ids ...string) consumer.Handler {
 
 func TestAnAttemptThatIsOutOfDateIsNotTriedAgainThroughSQS(t *testing.T) {
 	t.Parallel()
-	api := &fakeJobs{answers: map[string]string{"ack good": conflict(client.Scheduled, 2),
-		"nack bad": conflict(client.AwaitingAck, 2)}}
+	api := &fakeJobs{answers: map[string]string{"ack good": conflict(client.JobScheduled, 2),
+		"nack bad": conflict(client.JobAwaitingAck, 2)}}
 	c := newConsumer(t, consumer.Config{Client: api.client(t), Handle: failing("bad")})
 	require.Empty(t, failed(t, c, event("good", "bad")), "the next attempt is on its way already")
 }

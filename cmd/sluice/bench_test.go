@@ -3,19 +3,19 @@ package main
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/client"
-	"github.com/sluicehq/sluice/shared/policy"
 )
 
 func TestBenchPutsABoundedLoadOnTheAPIAndTellsItsPercentiles(t *testing.T) {
 	t.Parallel()
 	limit := name("bench")
-	_, err := connect(t).PutPolicy(t.Context(), client.Policy{Policy: policy.Policy{
-		Name: limit, Rules: []policy.Rule{{Name: "r", Algorithm: policy.TokenBucket, Limit: 5, WindowMS: 1000}},
-	}}.Policy)
+	_, err := connect(t).PutPolicy(t.Context(), client.Policy{
+		Name: limit, Rules: []client.Rule{{Name: "r", Algorithm: client.AlgorithmTokenBucket, Limit: 5, Window: time.Second}},
+	})
 	require.NoError(t, err)
 	for _, args := range [][]string{{"bench", "locks"}, {"bench", "jobs", "quiet"},
 		{"bench", "limits", limit, "--keys", "3"}} {

@@ -46,7 +46,7 @@ func TestJobsArePushedFromStandardInput(t *testing.T) {
 	require.Zero(t, code, errOut)
 	var receipt client.Receipt
 	require.NoError(t, json.Unmarshal([]byte(out), &receipt))
-	require.Equal(t, client.Scheduled, receipt.State)
+	require.Equal(t, client.JobScheduled, receipt.State)
 
 	var lines strings.Builder
 	for range 600 {
@@ -112,7 +112,7 @@ func TestAnAttemptIsAckedAndNackedAndADeadJobRedriven(t *testing.T) {
 	awaiting := func(id string, attempt int) {
 		require.Eventually(t, func() bool {
 			j, err := q.Get(t.Context(), id)
-			return err == nil && j.State == client.AwaitingAck && j.Attempt == attempt
+			return err == nil && j.State == client.JobAwaitingAck && j.Attempt == attempt
 		}, patience, 20*time.Millisecond)
 	}
 	done, bad := name("job"), name("job")

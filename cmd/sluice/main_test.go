@@ -115,7 +115,7 @@ func does(t *testing.T, args ...string) string {
 
 func connect(t *testing.T) *client.Client {
 	t.Helper()
-	c, err := client.New(client.Config{Endpoint: system.APIURL, Auth: client.None})
+	c, err := client.New(client.Config{Endpoint: system.APIURL, Auth: client.AuthNone})
 	require.NoError(t, err)
 	return c
 }

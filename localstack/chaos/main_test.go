@@ -60,7 +60,7 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, system.Close()) }()
-	if api, err = client.New(client.Config{Endpoint: system.APIURL, Auth: client.None}); err != nil {
+	if api, err = client.New(client.Config{Endpoint: system.APIURL, Auth: client.AuthNone}); err != nil {
 		return 1, err
 	}
 	return m.Run(), nil

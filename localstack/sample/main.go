@@ -26,7 +26,7 @@ func main() {
 }
 
 func newConsumer(endpoint string, log *slog.Logger) (*consumer.Consumer, error) {
-	api, err := client.New(client.Config{Endpoint: endpoint, Auth: client.None})
+	api, err := client.New(client.Config{Endpoint: endpoint, Auth: client.AuthNone})
 	if err != nil {
 		return nil, fmt.Errorf("error configuring the client: %w", err)
 	}

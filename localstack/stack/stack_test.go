@@ -64,7 +64,7 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, system.Close()) }()
-	if api, err = client.New(client.Config{Endpoint: system.APIURL, Auth: client.None}); err != nil {
+	if api, err = client.New(client.Config{Endpoint: system.APIURL, Auth: client.AuthNone}); err != nil {
 		return 1, err
 	}
 	return m.Run(), nil
@@ -95,7 +95,7 @@ func TestAConsumerFunctionWorksOnItsQueuesJobs(t *testing.T) {
 	var job client.JobInfo
 	require.Eventually(t, func() bool {
 		job, err = orders.Get(t.Context(), pushed.ID)
-		return err == nil && job.State == client.Succeeded
+		return err == nil && job.State == client.JobSucceeded
 	}, patience, 10*time.Millisecond)
 	require.Equal(t, 2, job.Attempt, "the first attempt was nacked, the second acked")
 	require.NotNil(t, job.LastError)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -13,16 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/client"
-	"github.com/sluicehq/sluice/shared/policy"
 )
 
 // elsewhere is a policy that somebody else stores.
-func elsewhere(name string, limit int64) policy.Policy {
-	return policy.Policy{Name: name, Rules: []policy.Rule{{Name: "daily", Algorithm: policy.SlidingWindow, Limit: limit,
-		WindowMS: 86_400_000}}}
+func elsewhere(name string, limit int64) client.Policy {
+	return client.Policy{Name: name, Rules: []client.Rule{{Name: "daily", Algorithm: client.AlgorithmSlidingWindow, Limit: limit,
+		Window: 24 * time.Hour}}}
 }
 
-func put(t *testing.T, p policy.Policy) {
+func put(t *testing.T, p client.Policy) {
 	t.Helper()
 	_, err := connect(t).PutPolicy(t.Context(), p)
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func removeLater(t *testing.T, name string) {
 }
 
 // stored checks the policy that the API has.
-func stored(t *testing.T, name string, check func(client.Policy)) resource.TestCheckFunc {
+func stored(t *testing.T, name string, check func(client.StoredPolicy)) resource.TestCheckFunc {
 	t.Helper()
 	return func(*terraform.State) error {
 		p, err := connect(t).GetPolicy(t.Context(), name)
@@ -64,11 +64,11 @@ func TestAPolicyThatExistsIsNotTakenOverUnlessOverwriteSaysSo(t *testing.T) {
 		resource.TestStep{Config: simple(n, 5, ""), ExpectError: regexp.MustCompile(`The policy exists already`)},
 		resource.TestStep{
 			PreConfig: func() {
-				require.NoError(t, stored(t, n, func(p client.Policy) {
+				require.NoError(t, stored(t, n, func(p client.StoredPolicy) {
 					require.Equal(t, int64(77), p.Rules[0].Limit)
 				})(nil))
 			},
-			Config: simple(n, 5, "overwrite = true"), Check: stored(t, n, func(p client.Policy) {
+			Config: simple(n, 5, "overwrite = true"), Check: stored(t, n, func(p client.StoredPolicy) {
 				require.Equal(t, int64(5), p.Rules[0].Limit)
 			}),
 		},
@@ -84,7 +84,7 @@ func TestAChangeMadeElsewhereIsSeenByThePlanAndPutRight(t *testing.T) {
 			PreConfig: func() {
 				put(t, elsewhere(n, 500))
 			}, Config: simple(n, 5, ""), ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
-			Check: stored(t, n, func(p client.Policy) {
+			Check: stored(t, n, func(p client.StoredPolicy) {
 				require.Equal(t, int64(5), p.Rules[0].Limit)
 				require.Equal(t, int64(3), p.Version)
 			}),
@@ -92,11 +92,11 @@ func TestAChangeMadeElsewhereIsSeenByThePlanAndPutRight(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				p := elsewhere(n, 5)
-				p.Overrides = []policy.Override{{Key: "vip", Mode: policy.Allow}}
+				p.Overrides = []client.Override{{Key: "vip", Mode: client.PolicyAllow}}
 				put(t, p)
 			},
 			Config: simple(n, 5, ""), ConfigPlanChecks: planned(plancheck.ResourceActionUpdate),
-			Check: stored(t, n, func(p client.Policy) { require.Empty(t, p.Overrides) }),
+			Check: stored(t, n, func(p client.StoredPolicy) { require.Empty(t, p.Overrides) }),
 		},
 	)
 }
@@ -111,7 +111,7 @@ func TestAPolicyThatWasDeletedElsewhereIsMadeAgain(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() { require.NoError(t, connect(t).DeletePolicy(t.Context(), n)) },
 			Config:    simple(n, 5, ""), ConfigPlanChecks: planned(plancheck.ResourceActionCreate),
-			Check: stored(t, n, func(p client.Policy) { require.Equal(t, int64(5), p.Rules[0].Limit) }),
+			Check: stored(t, n, func(p client.StoredPolicy) { require.Equal(t, int64(5), p.Rules[0].Limit) }),
 		},
 	)
 }
@@ -131,11 +131,11 @@ func TestAChangeBetweenThePlanAndTheApplyIsAConflictAndIsNotOverwritten(t *testi
 		},
 		resource.TestStep{
 			PreConfig: func() {
-				require.NoError(t, stored(t, n, func(p client.Policy) {
+				require.NoError(t, stored(t, n, func(p client.StoredPolicy) {
 					require.Equal(t, int64(99), p.Rules[0].Limit)
 				})(nil))
 			},
-			Config: simple(n, 6, ""), Check: stored(t, n, func(p client.Policy) {
+			Config: simple(n, 6, ""), Check: stored(t, n, func(p client.StoredPolicy) {
 				require.Equal(t, int64(6), p.Rules[0].Limit)
 			}),
 		},

@@ -26,11 +26,11 @@ func TestAPolicyWhoseCreationWasNotAnsweredIsInTheState(t *testing.T) {
 				require.NoError(t, connect(t).DeletePolicy(context.Background(), n))
 				f.lose(http.MethodPut)
 			},
-			Config: simple(n, 5, ""), Check: stored(t, n, func(p client.Policy) { first = p.Version }),
+			Config: simple(n, 5, ""), Check: stored(t, n, func(p client.StoredPolicy) { first = p.Version }),
 		},
 		resource.TestStep{
 			PreConfig: func() { f.lose(http.MethodPut) }, Config: simple(n, 6, ""),
-			Check: stored(t, n, func(p client.Policy) { require.Equal(t, first+1, p.Version) }),
+			Check: stored(t, n, func(p client.StoredPolicy) { require.Equal(t, first+1, p.Version) }),
 		},
 		resource.TestStep{Config: simple(n, 6, ""), ConfigPlanChecks: noChange()},
 		resource.TestStep{PreConfig: func() { f.lose(http.MethodDelete) }, Config: simple(n, 6, ""), Destroy: true},
@@ -49,7 +49,7 @@ func TestAPolicyOfSomebodyElseIsNotTakenForOnesOwnAfterALostAnswer(t *testing.T)
 		},
 		Config: simple(n, 5, ""), ExpectError: regexp.MustCompile(`The policy was not stored`),
 	})
-	require.NoError(t, stored(t, n, func(p client.Policy) { require.Equal(t, int64(99), p.Rules[0].Limit) })(nil))
+	require.NoError(t, stored(t, n, func(p client.StoredPolicy) { require.Equal(t, int64(99), p.Rules[0].Limit) })(nil))
 }
 
 // A provider that read its object again right after the creation got a 404, and took it for a

@@ -3,11 +3,11 @@ package acceptance
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/client"
-	"github.com/sluicehq/sluice/shared/policy"
 )
 
 func TestARateAndItsWorstCaseAreUsedInOneConfiguration(t *testing.T) {
@@ -44,10 +44,10 @@ output "worst" {
 	out, err := w.Run(t.Context(), "output", "-json", "worst")
 	require.NoError(t, err)
 	require.JSONEq(t, `{"steady": 200, "strict": 1000, "fixed": 20, "counter": 19, "bucket": 35}`, out)
-	require.NoError(t, stored(t, n, func(p client.Policy) {
-		require.Equal(t, []policy.Rule{
-			{Name: "per-1m", Algorithm: policy.GCRA, Limit: 100, WindowMS: 60_000},
-			{Name: "strict", Algorithm: policy.SlidingWindow, Limit: 1000, WindowMS: 5_400_000},
+	require.NoError(t, stored(t, n, func(p client.StoredPolicy) {
+		require.Equal(t, []client.Rule{
+			{Name: "per-1m", Algorithm: client.AlgorithmGCRA, Limit: 100, Window: time.Minute},
+			{Name: "strict", Algorithm: client.AlgorithmSlidingWindow, Limit: 1000, Window: 90 * time.Minute},
 		}, p.Rules)
 	})(nil))
 	destroy(t, w)

@@ -150,7 +150,7 @@ resource "sluice_limiter_policy" "p" {
   no_deny_cache  = local.later.limit > 4
   rules          = [{ name = local.later.key, algorithm = local.later.algorithm, limit = local.later.limit, window = local.later.window, burst = local.later.limit }]
   overrides      = [{ key = local.later.key, mode = local.later.mode, rules = local.later.rules }]
-}`, n, fine), Check: stored(t, n, func(p client.Policy) {
+}`, n, fine), Check: stored(t, n, func(p client.StoredPolicy) {
 		require.Equal(t, int64(5), p.Rules[0].Limit)
 		require.Len(t, p.Overrides[0].Rules, 1)
 	})})

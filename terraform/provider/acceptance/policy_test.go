@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
@@ -13,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/client"
-	"github.com/sluicehq/sluice/shared/policy"
 )
 
 const address = "sluice_limiter_policy.p"
@@ -80,9 +80,9 @@ func TestAPolicyIsMadeChangedInPlaceRenamedAndDeleted(t *testing.T) {
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("rules").AtSliceIndex(0).AtMapKey("limit"),
 					knownvalue.Int64Exact(6)),
 			},
-			Check: stored(t, first, func(p client.Policy) {
+			Check: stored(t, first, func(p client.StoredPolicy) {
 				require.Equal(t, int64(6), p.Rules[0].Limit)
-				require.Equal(t, policy.Shadow, p.Mode)
+				require.Equal(t, client.PolicyShadow, p.Mode)
 			}),
 		},
 		resource.TestStep{Config: simple(second, 6, ""), ConfigPlanChecks: planned(plancheck.ResourceActionReplace),
@@ -92,21 +92,21 @@ func TestAPolicyIsMadeChangedInPlaceRenamedAndDeleted(t *testing.T) {
 
 func TestEveryArgumentIsStoredAsItIsWritten(t *testing.T) {
 	n := name("full")
-	rules := func(r ...policy.Rule) []policy.Rule { return r }
-	run(t, resource.TestStep{Config: full(n), Check: stored(t, n, func(p client.Policy) {
-		require.Equal(t, policy.Policy{
+	rules := func(r ...client.Rule) []client.Rule { return r }
+	run(t, resource.TestStep{Config: full(n), Check: stored(t, n, func(p client.StoredPolicy) {
+		require.Equal(t, client.Policy{
 			Name: n, Description: "Guessing passwords: \"few\" at once, {\"a\" :  1}, few a day\nüber",
-			Mode:          policy.Shadow,
-			OnUnavailable: policy.UnavailableDeny, LocalShare: 0.3, NoDenyCache: true,
-			Rules: rules(policy.Rule{Name: "burst", Algorithm: policy.TokenBucket, Limit: 5, WindowMS: 60_000,
+			Mode:          client.PolicyShadow,
+			OnUnavailable: client.OnUnavailableDeny, LocalShare: 0.3, NoDenyCache: true,
+			Rules: rules(client.Rule{Name: "burst", Algorithm: client.AlgorithmTokenBucket, Limit: 5, Window: time.Minute,
 				Burst: 20},
-				policy.Rule{Name: "daily", Algorithm: policy.SlidingWindow, Limit: 50, WindowMS: 86_400_000}),
-			Overrides: []policy.Override{
-				{Key: "zebra", Mode: policy.Allow},
-				{Key: "bot-*", Mode: policy.Deny, Rules: rules(policy.Rule{Name: "none", Algorithm: policy.GCRA,
-					Limit: 1, WindowMS: 5_400_000})},
-				{Key: "apple", Rules: rules(policy.Rule{Name: "hourly", Algorithm: policy.FixedWindow, Limit: 7,
-					WindowMS: 1500})},
+				client.Rule{Name: "daily", Algorithm: client.AlgorithmSlidingWindow, Limit: 50, Window: 24 * time.Hour}),
+			Overrides: []client.Override{
+				{Key: "zebra", Mode: client.PolicyAllow},
+				{Key: "bot-*", Mode: client.PolicyDeny, Rules: rules(client.Rule{Name: "none", Algorithm: client.AlgorithmGCRA,
+					Limit: 1, Window: 90 * time.Minute})},
+				{Key: "apple", Rules: rules(client.Rule{Name: "hourly", Algorithm: client.AlgorithmFixedWindow, Limit: 7,
+					Window: 1500 * time.Millisecond})},
 			},
 		}, p.Policy)
 	})}, resource.TestStep{Config: full(n), ConfigPlanChecks: noChange()})
@@ -169,8 +169,8 @@ func TestTheOrderOfOverridesIsKept(t *testing.T) {
 		return simple(n, 5,
 			fmt.Sprintf(`overrides = [{ key = %q, mode = "deny" }, { key = "m", mode = "shadow" }, { key = %q, mode = "allow" }]`, first, second))
 	}
-	keys := func(want ...string) func(client.Policy) {
-		return func(p client.Policy) {
+	keys := func(want ...string) func(client.StoredPolicy) {
+		return func(p client.StoredPolicy) {
 			for i, o := range p.Overrides {
 				require.Equal(t, want[i], o.Key)
 			}
@@ -192,14 +192,14 @@ func TestAnEmptyListOfOverridesStaysEmpty(t *testing.T) {
 		t,
 		resource.TestStep{Config: simple(n, 5, "overrides = []")},
 		resource.TestStep{Config: simple(n, 5, "overrides = []"), ConfigPlanChecks: noChange()},
-		resource.TestStep{Config: simple(n, 5, ""), Check: stored(t, n, func(p client.Policy) {
+		resource.TestStep{Config: simple(n, 5, ""), Check: stored(t, n, func(p client.StoredPolicy) {
 			require.Equal(t, int64(1), p.Version, "null for [] is no change of the policy")
 		})},
 		resource.TestStep{Config: simple(n, 5, `overrides = [{ key = "a", mode = "deny" }]`),
-			Check: stored(t, n, func(p client.Policy) {
+			Check: stored(t, n, func(p client.StoredPolicy) {
 				require.Len(t, p.Overrides, 1)
 			})},
-		resource.TestStep{Config: simple(n, 5, "overrides = []"), Check: stored(t, n, func(p client.Policy) {
+		resource.TestStep{Config: simple(n, 5, "overrides = []"), Check: stored(t, n, func(p client.StoredPolicy) {
 			require.Empty(t, p.Overrides)
 		})},
 		resource.TestStep{Config: simple(n, 5, "overrides = []"), ConfigPlanChecks: noChange()},
@@ -217,7 +217,7 @@ func TestWhatEveryChangeChangesIsNotKnownBeforeIt(t *testing.T) {
 		t,
 		resource.TestStep{Config: simple(n, 5, "")},
 		resource.TestStep{Config: simple(n, 6, ""), ConfigPlanChecks: unknown},
-		resource.TestStep{Config: simple(n, 6, "overwrite = true"), Check: stored(t, n, func(p client.Policy) {
+		resource.TestStep{Config: simple(n, 6, "overwrite = true"), Check: stored(t, n, func(p client.StoredPolicy) {
 			require.Equal(t, int64(2), p.Version, "overwrite alone changes nothing that is stored")
 		})},
 	)

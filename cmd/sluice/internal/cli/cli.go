@@ -108,7 +108,7 @@ func (a *app) client(ctx context.Context) (*client.Client, error) {
 		Region:  a.region,
 		Timeout: time.Duration(a.timeout), UserAgent: "sluice-cli/" + version(),
 	}
-	if a.profile != "" && cfg.Auth == client.IAM {
+	if a.profile != "" && cfg.Auth == client.AuthIAM {
 		if err := useProfile(ctx, &cfg, a.profile); err != nil {
 			return nil, err
 		}
@@ -133,12 +133,12 @@ func first(values ...string) string {
 func defaultAuth(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil {
-		return string(client.IAM)
+		return string(client.AuthIAM)
 	}
 	if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip.IsLoopback() {
-		return string(client.None)
+		return string(client.AuthNone)
 	}
-	return string(client.IAM)
+	return string(client.AuthIAM)
 }
 
 // command completes a command: its arguments are checked before anything else, and a client is made

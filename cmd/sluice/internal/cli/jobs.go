@@ -72,11 +72,11 @@ func text(s *string) string {
 func stateCell(s client.JobState) table.Cell {
 	c := table.Cell{Text: string(s)}
 	switch s {
-	case client.Dead:
+	case client.JobDead:
 		c.Colour = table.Red
-	case client.Succeeded, client.Dispatched:
+	case client.JobSucceeded, client.JobDispatched:
 		c.Colour = table.Green
-	case client.Canceled, client.Expired:
+	case client.JobCanceled, client.JobExpired:
 		c.Colour = table.Dim
 	default:
 	}
@@ -206,7 +206,7 @@ func (a *app) settled(s client.Settled, err error) error {
 	}
 	return a.print(s, func(out io.Writer) error {
 		line := s.ID + " is " + string(s.State)
-		if s.State == client.Scheduled && !s.RunAt.IsZero() {
+		if s.State == client.JobScheduled && !s.RunAt.IsZero() {
 			line += ", due " + human.Instant(s.RunAt, time.Now())
 		}
 		_, err := fmt.Fprintln(out, line)

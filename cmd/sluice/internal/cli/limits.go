@@ -105,15 +105,15 @@ func (a *app) writeDecision(out io.Writer, d client.Decision) error {
 	t := a.table("RULE", "ALGORITHM", "LIMIT", "REMAINING", "FULL IN")
 	for _, r := range d.Rules {
 		t.Row(table.Text(r.Name), table.Text(string(r.Algorithm)),
-			table.Cell{Text: perWindow(r.Limit, r.WindowMS), Right: true},
+			table.Cell{Text: perWindow(r.Limit, milliseconds(r.WindowMS)), Right: true},
 			count(r.Remaining), table.Cell{Text: human.Duration(milliseconds(r.ResetAfterMS)), Right: true})
 	}
 	return t.Write(out)
 }
 
 // perWindow writes a limit as "500/1h".
-func perWindow(limit, windowMS int64) string {
-	return strconv.FormatInt(limit, 10) + "/" + human.Duration(milliseconds(windowMS))
+func perWindow(limit int64, window time.Duration) string {
+	return strconv.FormatInt(limit, 10) + "/" + human.Duration(window)
 }
 
 func milliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }

@@ -33,7 +33,7 @@ func (w *which) register(f *pflag.FlagSet) {
 }
 
 func (w *which) check() error {
-	if w.semaphore && w.consistency != "" && w.consistency != string(client.Redis) {
+	if w.semaphore && w.consistency != "" && w.consistency != string(client.ConsistencyRedis) {
 		return usageError{errors.New("a semaphore is always on redis: leave --consistency out")}
 	}
 	return nil

@@ -188,7 +188,7 @@ func (r *lockRun) acquire(ctx context.Context, api *client.Client) (*client.Lock
 		Metadata:    map[string]any{"command": r.command[0], "pid": os.Getpid()},
 	}
 	if r.shared {
-		o.Mode = client.Shared
+		o.Mode = client.LockShared
 	}
 	try, wait := api.TryLock, api.Lock
 	if r.capacity > 0 {

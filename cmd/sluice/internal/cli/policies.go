@@ -17,7 +17,6 @@ import (
 	"github.com/sluicehq/sluice/client"
 	"github.com/sluicehq/sluice/cmd/sluice/internal/human"
 	"github.com/sluicehq/sluice/cmd/sluice/internal/table"
-	"github.com/sluicehq/sluice/shared/policy"
 )
 
 func (a *app) policiesCommand() *cobra.Command {
@@ -29,7 +28,7 @@ func (a *app) policiesListCommand() *cobra.Command {
 	return a.command(&cobra.Command{
 		Use: "list", Short: "List every policy", Example: "  sluice policies list",
 	}, cobra.NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
-		policies := []client.Policy{}
+		policies := []client.StoredPolicy{}
 		for p, err := range api.ListPolicies(ctx) {
 			if err != nil {
 				return err
@@ -48,19 +47,19 @@ func (a *app) policiesListCommand() *cobra.Command {
 	})
 }
 
-func modeCell(m policy.Mode) table.Cell {
+func modeCell(m client.PolicyMode) table.Cell {
 	c := table.Cell{Text: string(m)}
-	if m != policy.Enforce {
+	if m != client.PolicyEnforce {
 		c.Colour = table.Yellow
 	}
 	return c
 }
 
 // rules writes rules as "burst 10/1s (20), hourly 500/1h".
-func rules(rules []policy.Rule) string {
+func rules(rules []client.Rule) string {
 	out := make([]string, len(rules))
 	for i, r := range rules {
-		out[i] = r.Name + " " + perWindow(r.Limit, r.WindowMS)
+		out[i] = r.Name + " " + perWindow(r.Limit, r.Window)
 		if r.Burst > 0 {
 			out[i] += " (" + strconv.FormatInt(r.Burst, 10) + ")"
 		}
@@ -87,7 +86,7 @@ func (a *app) policiesGetCommand() *cobra.Command {
 
 // withETag is what --json prints.
 type withETag struct {
-	client.Policy
+	client.StoredPolicy
 	ETag string `json:"etag"`
 }
 
@@ -127,8 +126,8 @@ func (a *app) policiesPutCommand() *cobra.Command {
 
 // readPolicy reads a policy, and refuses a field that it does not know: a misspelt one must not be
 // ignored.
-func (a *app) readPolicy(name, path string) (policy.Policy, error) {
-	var p policy.Policy
+func (a *app) readPolicy(name, path string) (client.Policy, error) {
+	var p client.Policy
 	var text []byte
 	var err error
 	if path == "-" {
@@ -139,15 +138,17 @@ func (a *app) readPolicy(name, path string) (policy.Policy, error) {
 	if err != nil {
 		return p, err
 	}
+	var file policyFile
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&p); err != nil {
+	if err := decoder.Decode(&file); err != nil {
 		return p, usageError{fmt.Errorf("%s is no policy: %w",
 			first(map[bool]string{true: "standard input"}[path == "-"], path), err)}
 	}
 	if decoder.More() {
 		return p, usageError{errors.New("there is something after the policy")}
 	}
+	p = file.policy()
 	if p.Name == "" {
 		p.Name = name
 	}

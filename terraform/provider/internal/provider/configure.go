@@ -114,7 +114,7 @@ func (s *sluice) connect(ctx context.Context, m *settings, r *role, diags *diag.
 		diags.AddAttributeError(path.Root("endpoint"), "The provider's block is not valid", sentence(err))
 		return nil
 	}
-	if cfg.Auth != client.None {
+	if cfg.Auth != client.AuthNone {
 		if !m.identify(ctx, r, &cfg, diags) {
 			return nil
 		}

@@ -23,7 +23,11 @@ func sentence(err error) string {
 func fail(diags *diag.Diagnostics, summary string, err error) {
 	var e *client.Error
 	if errors.As(err, &e) && len(e.Fields) > 0 {
-		addInvalid(diags, e.Fields)
+		var fields fault.Fields
+		for _, f := range e.Fields {
+			fields = append(fields, fault.Field(f))
+		}
+		addInvalid(diags, fields)
 		return
 	}
 	detail := sentence(err)

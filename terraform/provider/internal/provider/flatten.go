@@ -8,14 +8,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/sluicehq/sluice/client"
-	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
 	"github.com/sluicehq/sluice/terraform/provider/internal/whole"
 )
 
 // store fills the model with what the API stores. A list of overrides that was empty rather than
 // absent stays so: the API knows no difference.
-func (m *policyModel) store(ctx context.Context, p client.Policy) diag.Diagnostics {
+func (m *policyModel) store(ctx context.Context, p client.StoredPolicy) diag.Diagnostics {
 	var diags diag.Diagnostics
 	m.Name, m.Description = types.StringValue(p.Name), types.StringValue(p.Description)
 	m.Mode, m.OnUnavailable = types.StringValue(string(p.Mode)), types.StringValue(string(p.OnUnavailable))
@@ -29,7 +28,7 @@ func (m *policyModel) store(ctx context.Context, p client.Policy) diag.Diagnosti
 	return diags
 }
 
-func rulesOf(ctx context.Context, rules []policy.Rule, diags *diag.Diagnostics) types.List {
+func rulesOf(ctx context.Context, rules []client.Rule, diags *diag.Diagnostics) types.List {
 	if rules == nil {
 		return types.ListNull(ruleType())
 	}
@@ -38,7 +37,7 @@ func rulesOf(ctx context.Context, rules []policy.Rule, diags *diag.Diagnostics) 
 		models[i] = ruleModel{
 			Name: types.StringValue(r.Name), Algorithm: types.StringValue(string(r.Algorithm)),
 			Limit:  whole.Of(r.Limit),
-			Window: duration.Of(r.WindowMS), Burst: whole.Null(),
+			Window: duration.Of(r.Window.Milliseconds()), Burst: whole.Null(),
 		}
 		if r.Burst != 0 {
 			models[i].Burst = whole.Of(r.Burst)
@@ -49,7 +48,7 @@ func rulesOf(ctx context.Context, rules []policy.Rule, diags *diag.Diagnostics) 
 	return list
 }
 
-func overridesOf(ctx context.Context, overrides []policy.Override, diags *diag.Diagnostics) types.List {
+func overridesOf(ctx context.Context, overrides []client.Override, diags *diag.Diagnostics) types.List {
 	if len(overrides) == 0 {
 		return types.ListNull(overrideType())
 	}

@@ -78,7 +78,7 @@ func (l *policyList) List(ctx context.Context, request list.ListRequest, stream 
 
 // result is one policy. A listing has no ETags, so that the policy is read once more where all of
 // it is asked for.
-func (l *policyList) result(ctx context.Context, request list.ListRequest, p client.Policy) list.ListResult {
+func (l *policyList) result(ctx context.Context, request list.ListRequest, p client.StoredPolicy) list.ListResult {
 	result := request.NewListResult(ctx)
 	result.DisplayName = p.Name
 	result.Diagnostics.Append(identify(ctx, result.Identity, types.StringValue(p.Name))...)

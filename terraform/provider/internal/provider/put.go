@@ -35,7 +35,7 @@ func (r *policyResource) put(ctx context.Context, m *resourceModel, c change, di
 		return false
 	}
 	started, summary := time.Now(), "The policy was not stored"
-	stored, err := r.client.PutPolicy(ctx, p, c.when...)
+	stored, err := r.client.PutPolicy(ctx, toClient(p), c.when...)
 	if err != nil && unanswered(err) {
 		now, missed := r.client.GetPolicy(ctx, p.Name)
 		switch {
@@ -66,8 +66,8 @@ func unanswered(err error) bool {
 }
 
 // made reports whether what is stored now is what this change has stored since it started.
-func (c change) made(now client.Policy, p policy.Policy, started time.Time) bool {
-	if !reflect.DeepEqual(now.Policy, p) {
+func (c change) made(now client.StoredPolicy, p policy.Policy, started time.Time) bool {
+	if !reflect.DeepEqual(now.Policy, toClient(p)) {
 		return false
 	}
 	if c.after == 0 {

@@ -60,7 +60,7 @@ func (s *sluice) Schema(_ context.Context, _ provider.SchemaRequest, answer *pro
 			"region": optional("The region to sign for, where the endpoint does not name it because it is a domain of your own. Else `SLUICE_REGION`, " +
 				"else that of the AWS configuration."),
 			"auth": optional("`aws_iam` (the default) signs requests; `none` does not, and is for the local stack. Else `SLUICE_AUTH`.",
-				stringvalidator.OneOf(string(client.IAM), string(client.None))),
+				stringvalidator.OneOf(string(client.AuthIAM), string(client.AuthNone))),
 			"profile": optional("The profile of the shared AWS configuration that signs. Else `SLUICE_PROFILE`, else the AWS SDK's usual chain.",
 				stringvalidator.ConflictsWith(path.MatchRoot("access_key"))),
 			"access_key": sensitive("A static access key. Else `SLUICE_ACCESS_KEY`.",

@@ -1,4 +1,4 @@
-package e2e
+package goclient
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 func TestALockOfEveryConsistencyIsTakenRenewedInspectedAndReleased(t *testing.T) {
 	t.Parallel()
-	for _, at := range []client.Consistency{client.Redis, client.Quorum, client.Strong} {
+	for _, at := range []client.Consistency{client.ConsistencyRedis, client.ConsistencyQuorum, client.ConsistencyStrong} {
 		t.Run(string(at), func(t *testing.T) {
 			t.Parallel()
 			c, ctx, lock := connect(t), t.Context(), name("order:42")
@@ -111,7 +111,7 @@ func assertNoError(t *testing.T, err error) bool {
 func TestSharedHoldersStandBesideEachOtherAndKeepAnExclusiveOneOut(t *testing.T) {
 	t.Parallel()
 	c, ctx, lock := connect(t), t.Context(), name("lock")
-	shared := client.LockOptions{Mode: client.Shared}
+	shared := client.LockOptions{Mode: client.LockShared}
 	a, err := c.TryLock(ctx, lock, shared)
 	require.NoError(t, err)
 	b, err := c.TryLock(ctx, lock, shared)

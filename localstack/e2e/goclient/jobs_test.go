@@ -1,4 +1,4 @@
-package e2e
+package goclient
 
 import (
 	"context"
@@ -92,13 +92,13 @@ func TestJobsGoFromPushToAckThroughTheLoop(t *testing.T) {
 		receipt, err := q.Push(ctx, client.Job{ID: id, Payload: order{ID: "a"}, Delay: 200 * time.Millisecond,
 			MaxAttempts: 3, Headers: map[string]string{"tenant": "gold"}})
 		require.NoError(t, err)
-		require.Equal(t, client.Scheduled, receipt.State)
+		require.Equal(t, client.JobScheduled, receipt.State)
 		again, err := q.Push(ctx, client.Job{ID: id, Payload: order{ID: "b"}})
 		require.NoError(t, err)
 		require.True(t, again.Duplicate)
 		require.True(t, again.PayloadDiffers)
 
-		becomes(t, q, id, client.Succeeded)
+		becomes(t, q, id, client.JobSucceeded)
 		seen := box.of(id)
 		require.Len(t, seen, 1)
 		require.Equal(t, "gold", seen[0].Headers["tenant"])
@@ -109,24 +109,24 @@ func TestJobsGoFromPushToAckThroughTheLoop(t *testing.T) {
 		id := name("job")
 		_, err := q.Push(ctx, client.Job{ID: id, Payload: order{Fail: 2}, MaxAttempts: 3})
 		require.NoError(t, err)
-		require.Equal(t, 3, becomes(t, q, id, client.Succeeded).Attempt)
+		require.Equal(t, 3, becomes(t, q, id, client.JobSucceeded).Attempt)
 		require.Len(t, box.of(id), 3)
 	})
 	t.Run("a job that always fails, and is redriven", func(t *testing.T) {
 		id := name("job")
 		_, err := q.Push(ctx, client.Job{ID: id, Payload: order{Fail: 2}, MaxAttempts: 2})
 		require.NoError(t, err)
-		require.Equal(t, "attempt 2 failed", *becomes(t, q, id, client.Dead).LastError)
+		require.Equal(t, "attempt 2 failed", *becomes(t, q, id, client.JobDead).LastError)
 		moved, err := q.Redrive(ctx, []string{id, name("unknown")}, 0)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, moved)
-		becomes(t, q, id, client.Dead)
+		becomes(t, q, id, client.JobDead)
 	})
 	t.Run("a job of one attempt", func(t *testing.T) {
 		id := name("job")
 		_, err := q.Push(ctx, client.Job{ID: id, Payload: order{}})
 		require.NoError(t, err)
-		becomes(t, q, id, client.Dispatched)
+		becomes(t, q, id, client.JobDispatched)
 		require.Eventually(t, func() bool { return len(box.of(id)) == 1 }, patience, 10*time.Millisecond)
 	})
 }
@@ -170,7 +170,7 @@ func TestTheLambdaHandlerTakesWhatTheQueueHolds(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, response.BatchItemFailures)
 	require.Len(t, box.of(id), 1)
-	becomes(t, q, id, client.Succeeded)
+	becomes(t, q, id, client.JobSucceeded)
 }
 
 func TestAScheduledJobIsReadChangedListedAndCanceled(t *testing.T) {
@@ -185,7 +185,7 @@ func TestAScheduledJobIsReadChangedListedAndCanceled(t *testing.T) {
 	require.JSONEq(t, `"new"`, string(changed.Payload))
 
 	found := false
-	for j, err := range q.List(ctx, client.Scheduled) {
+	for j, err := range q.List(ctx, client.JobScheduled) {
 		require.NoError(t, err)
 		found = found || j.ID == id
 	}
@@ -193,12 +193,12 @@ func TestAScheduledJobIsReadChangedListedAndCanceled(t *testing.T) {
 
 	settled, err := q.Cancel(ctx, id)
 	require.NoError(t, err)
-	require.Equal(t, client.Canceled, settled.State)
+	require.Equal(t, client.JobCanceled, settled.State)
 	_, err = q.Reschedule(ctx, id, client.Change{RunAt: at})
 	require.ErrorIs(t, err, client.ErrJobConflict)
 	var e *client.Error
 	require.ErrorAs(t, err, &e)
-	require.Equal(t, client.Canceled, e.State)
+	require.Equal(t, client.JobCanceled, e.State)
 	_, err = q.Get(ctx, name("unknown"))
 	require.ErrorIs(t, err, client.ErrJobNotFound)
 	_, err = connect(t).Queue("unknown").Push(ctx, client.Job{})
@@ -251,6 +251,6 @@ func TestAnAckOfAnotherAttemptIsAConflict(t *testing.T) {
 		require.ErrorIs(t, err, client.ErrJobConflict)
 		e, ok := errors.AsType[*client.Error](err)
 		require.True(t, ok)
-		require.Equal(t, client.Scheduled, e.State)
+		require.Equal(t, client.JobScheduled, e.State)
 	}
 }

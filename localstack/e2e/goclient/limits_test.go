@@ -1,20 +1,20 @@
-package e2e
+package goclient
 
 import (
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/client"
-	"github.com/sluicehq/sluice/shared/policy"
 )
 
-func five(name string) policy.Policy {
-	return policy.Policy{Name: name, Rules: []policy.Rule{{Name: "hourly", Algorithm: policy.SlidingWindow, Limit: 5,
-		WindowMS: 3_600_000}}}
+func five(name string) client.Policy {
+	return client.Policy{Name: name, Rules: []client.Rule{{Name: "hourly", Algorithm: client.AlgorithmSlidingWindow, Limit: 5,
+		Window: time.Hour}}}
 }
 
 func TestALimitIsChargedPeekedAtRefundedAndReset(t *testing.T) {
@@ -71,7 +71,7 @@ func TestAPolicyIsStoredReadListedAndDeletedOnConditions(t *testing.T) {
 	made, err := c.PutPolicy(ctx, five(login), client.IfNoneMatch())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, made.Version)
-	require.Equal(t, policy.Enforce, made.Mode, "defaults are filled in")
+	require.Equal(t, client.PolicyEnforce, made.Mode, "defaults are filled in")
 	_, err = c.PutPolicy(ctx, five(login), client.IfNoneMatch())
 	require.ErrorIs(t, err, client.ErrPreconditionFailed)
 

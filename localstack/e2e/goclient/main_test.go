@@ -1,5 +1,5 @@
-// Package e2e drives the Go client against the local stack, signed, through its front door.
-package e2e
+// Package goclient tests the Go client against the local stack, signed, through its front door.
+package goclient
 
 import (
 	"context"
