@@ -42,7 +42,7 @@ func (a *accepted) Send(ctx context.Context, queue, url string, claimed []delayq
 	defer a.mu.Unlock()
 	for i, r := range results {
 		if r.Outcome == sqssender.Accepted {
-			a.late = append(a.late, now.Sub(time.UnixMilli(claimed[i].RunAtMS)).Seconds()*1000)
+			a.late = append(a.late, now.Sub(claimed[i].RunAt).Seconds()*1000)
 		}
 	}
 	if len(a.late) == a.want {

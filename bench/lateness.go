@@ -89,7 +89,7 @@ func sluiceLateness(ctx context.Context, client *sqs.Client, name string, count 
 	for n := 0; n < count; n += 100 {
 		batch := jobs(n, 100, 0)
 		for i := range batch {
-			batch[i].RunAtMS = evenly(first, n+i).UnixMilli()
+			batch[i].RunAt = evenly(first, n+i)
 		}
 		if err := push(ctx, q, batch); err != nil {
 			return nil, err

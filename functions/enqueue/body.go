@@ -38,7 +38,7 @@ type backoffBody struct {
 }
 
 const (
-	maxBackoffMS  = 7 * 86_400_000
+	maxBackoff    = 7 * 24 * time.Hour
 	maxMultiplier = 100
 	maxGroup      = 128
 	maxFIFOID     = 116 // leaves room for attempt and redrives in SQS' 128
@@ -97,10 +97,10 @@ func (b *newJob) parseTime(f *fault.Fields, j *delayqueue.Job) {
 		j.Delay = checkDelay(f, "delay_ms", *b.DelayMS)
 	}
 	if b.RunAt != nil {
-		j.RunAtMS = checkInstant(f, "run_at", *b.RunAt)
+		j.RunAt = checkInstant(f, "run_at", *b.RunAt)
 	}
 	if b.ExpiresAt != nil {
-		j.ExpiresAtMS = checkInstant(f, "expires_at", *b.ExpiresAt)
+		j.ExpiresAt = checkInstant(f, "expires_at", *b.ExpiresAt)
 	}
 }
 
@@ -111,9 +111,9 @@ func checkDelay(f *fault.Fields, field string, ms int64) time.Duration {
 	return instant.Milliseconds(ms)
 }
 
-// checkInstant returns ms since the epoch, at least 1: zero means "not given" to the domain, and
-// the past means now.
-func checkInstant(f *fault.Fields, field, text string) int64 {
+// checkInstant parses an instant that is at most ten years from now, and never the zero time: that
+// means "not given" to the domain.
+func checkInstant(f *fault.Fields, field, text string) time.Time {
 	at, err := instant.Parse(text)
 	switch {
 	case err != nil:
@@ -121,23 +121,30 @@ func checkInstant(f *fault.Fields, field, text string) int64 {
 	case at.After(time.Now().Add(delayqueue.MaxDelay)):
 		f.Add(field, "must be within ten years")
 	}
-	return max(1, at.UnixMilli())
+	return later(at, time.UnixMilli(1).UTC())
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func (b *backoffBody) apply(f *fault.Fields, to *delayqueue.Backoff) {
 	if b.InitialMS != nil {
-		if to.InitialMS = *b.InitialMS; to.InitialMS < 1 || to.InitialMS > maxBackoffMS {
-			f.Add("backoff.initial_ms", "must be 1 to %d", maxBackoffMS)
+		if to.Initial = instant.Milliseconds(*b.InitialMS); to.Initial < time.Millisecond || to.Initial > maxBackoff {
+			f.Add("backoff.initial_ms", "must be 1 to %d", maxBackoff.Milliseconds())
 		}
 	}
 	if b.MaxMS != nil {
-		if to.MaxMS = *b.MaxMS; to.MaxMS < 1 || to.MaxMS > maxBackoffMS {
-			f.Add("backoff.max_ms", "must be 1 to %d", maxBackoffMS)
+		if to.Max = instant.Milliseconds(*b.MaxMS); to.Max < time.Millisecond || to.Max > maxBackoff {
+			f.Add("backoff.max_ms", "must be 1 to %d", maxBackoff.Milliseconds())
 		}
 	} else {
-		to.MaxMS = max(to.MaxMS, to.InitialMS)
+		to.Max = max(to.Max, to.Initial)
 	}
-	if to.MaxMS < to.InitialMS {
+	if to.Max < to.Initial {
 		f.Add("backoff.max_ms", "must be at least initial_ms")
 	}
 	if b.Multiplier != nil {

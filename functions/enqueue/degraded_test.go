@@ -193,7 +193,7 @@ func TestADurableJobIsWrittenToDynamoDBBeforeRedis(t *testing.T) {
 	info, err := f.queues.Get(t.Context(), "orders", "d")
 	require.NoError(t, err)
 	require.True(t, info.Durable)
-	require.Equal(t, item.Job.RunAtMS, info.RunAtMS, "one due time in both")
+	require.Equal(t, item.Job.RunAt, info.RunAt, "one due time in both")
 
 	require.NoError(t, f.redis.Server.Kill())
 	a = f.Want(t, http.StatusAccepted, http.MethodPost, jobs,
@@ -214,7 +214,7 @@ func TestCancelAndChangeOfADurableJobReachTheOutbox(t *testing.T) {
 	require.NotContains(t, there, "canceled", "an outage would send it")
 	info, err := f.queues.Get(t.Context(), "orders", "moved")
 	require.NoError(t, err)
-	require.Equal(t, info.RunAtMS, there["moved"].Job.RunAtMS)
+	require.Equal(t, info.RunAt, there["moved"].Job.RunAt)
 	require.NotEmpty(t, moved.Body["run_at"])
 	require.JSONEq(t, `{"n":2}`, string(there["filled"].Job.Payload))
 }

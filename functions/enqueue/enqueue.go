@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/fault"
@@ -32,7 +31,7 @@ type enqueuedBody struct {
 
 func enqueuedOf(queue string, e delayqueue.Enqueued) enqueuedBody {
 	return enqueuedBody{
-		ID: e.ID, Queue: queue, State: e.State, RunAt: instant.Format(time.UnixMilli(e.RunAtMS)), Attempt: e.Attempt,
+		ID: e.ID, Queue: queue, State: e.State, RunAt: instant.Format(e.RunAt), Attempt: e.Attempt,
 		Duplicate: e.Duplicate, PayloadDiffers: e.Differs,
 	}
 }

@@ -83,7 +83,7 @@ func (f *fixture) requireSendable(t *testing.T, answer string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := delayqueue.Claimed{ID: info.ID, Attempt: 1, RunAtMS: info.RunAtMS, Payload: info.Payload, Group: info.Group,
+	job := delayqueue.Claimed{ID: info.ID, Attempt: 1, RunAt: info.RunAt, Payload: info.Payload, Group: info.Group,
 		Headers: info.Headers}
 	if r := sqssender.New(accepting{}, 1).Send(t.Context(), taken.Queue, f.urls[taken.Queue],
 		[]delayqueue.Claimed{job}); r[0].Outcome != sqssender.Accepted {

@@ -114,7 +114,7 @@ func (f *fixture) deliver(t testing.TB, n int) {
 func (f *fixture) inOutbox(t testing.TB) map[string]outbox.Item {
 	t.Helper()
 	const ever = int64(1) << 45
-	items, err := f.outbox.ToReturn(t.Context(), ever, 10_000)
+	items, err := f.outbox.ToReturn(t.Context(), time.UnixMilli(ever), 10_000)
 	require.NoError(t, err)
 	out := make(map[string]outbox.Item, len(items))
 	for _, item := range items {

@@ -29,19 +29,19 @@ type jobBody struct {
 
 func jobOf(queue string, i delayqueue.Info) jobBody {
 	b := jobBody{
-		ID: i.ID, Queue: queue, State: i.State, RunAt: instant.Format(time.UnixMilli(i.RunAtMS)), Attempt: i.Attempt,
+		ID: i.ID, Queue: queue, State: i.State, RunAt: instant.Format(i.RunAt), Attempt: i.Attempt,
 		MaxAttempts: i.MaxAttempts, Payload: i.Payload,
 		Group: i.Group, Headers: i.Headers,
 	}
-	if i.DispatchedAtMS > 0 {
-		at := instant.Format(time.UnixMilli(i.DispatchedAtMS))
+	if !i.DispatchedAt.IsZero() {
+		at := instant.Format(i.DispatchedAt)
 		b.DispatchedAt = &at
 	}
 	if i.LastError != "" {
 		b.LastError = &i.LastError
 	}
-	if i.ExpiresAtMS > 0 {
-		b.ExpiresAt = instant.Format(time.UnixMilli(i.ExpiresAtMS))
+	if !i.ExpiresAt.IsZero() {
+		b.ExpiresAt = instant.Format(i.ExpiresAt)
 	}
 	return b
 }
@@ -74,7 +74,7 @@ func (b *changeBody) parse() (delayqueue.Change, error) {
 		f.Add("run_at", "excludes delay_ms: give one of them")
 	}
 	if b.RunAt != nil {
-		c.RunAtMS = checkInstant(&f, "run_at", *b.RunAt)
+		c.RunAt = checkInstant(&f, "run_at", *b.RunAt)
 	}
 	if b.DelayMS != nil {
 		delay := checkDelay(&f, "delay_ms", *b.DelayMS)
@@ -105,7 +105,7 @@ func (a *api) reschedule(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if changed.Durable {
-		if err := a.outbox.Change(r.Context(), queue, id, changed.RunAtMS, change.Payload); err != nil {
+		if err := a.outbox.Change(r.Context(), queue, id, changed.RunAt, change.Payload); err != nil {
 			return err
 		}
 	}
@@ -126,7 +126,7 @@ type settledBody struct {
 }
 
 func settledOf(queue string, i delayqueue.Info) settledBody {
-	return settledBody{ID: i.ID, Queue: queue, State: i.State, RunAt: instant.Format(time.UnixMilli(i.RunAtMS)), Attempt: i.Attempt}
+	return settledBody{ID: i.ID, Queue: queue, State: i.State, RunAt: instant.Format(i.RunAt), Attempt: i.Attempt}
 }
 
 func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/fault"
@@ -31,7 +32,7 @@ func (a *api) stats(ctx context.Context, queue string) (queueBody, error) {
 	b := queueBody{
 		Name: queue, Scheduled: s.Scheduled, Due: s.Due, Dispatching: s.Dispatching, AwaitingAck: s.AwaitingAck,
 		Dead:        s.Dead,
-		OldestDueMS: s.OldestDueMS, Paused: s.Paused,
+		OldestDueMS: s.OldestDue.Milliseconds(), Paused: s.Paused,
 	}
 	if n, err := a.outbox.Count(ctx, queue); err == nil {
 		b.Outbox = &n
@@ -82,7 +83,7 @@ func (a *api) pause(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var f fault.Fields
-	var until int64
+	var until time.Time
 	if body.Until != nil {
 		until = checkInstant(&f, "until", *body.Until)
 	}

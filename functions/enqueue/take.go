@@ -124,7 +124,7 @@ func (a *api) takeDurable(ctx context.Context, queue string, jobs []delayqueue.J
 	for k, i := range members {
 		results[i], errs[i] = written[k], failed[k]
 		if failed[k] == nil && !written[k].Duplicate {
-			jobs[i].RunAtMS, jobs[i].Delay = written[k].RunAtMS, 0
+			jobs[i].RunAt, jobs[i].Delay = written[k].RunAt, 0
 			fresh = append(fresh, i)
 		}
 	}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/sluicehq/sluice/shared/instant"
 )
 
 // Stats counts a queue, in one call for each shard; nothing is scanned.
@@ -29,7 +32,7 @@ func (q *Queues) Stats(ctx context.Context, queue string) (Stats, error) {
 		total.Dispatching += number(rows[2])
 		total.AwaitingAck += number(rows[3])
 		total.Dead += number(rows[4])
-		total.OldestDueMS = max(total.OldestDueMS, number(rows[5]))
+		total.OldestDue = max(total.OldestDue, instant.Milliseconds(number(rows[5])))
 		total.Paused = total.Paused || number(rows[6]) == 1
 	}
 	return total, nil
@@ -39,9 +42,13 @@ func (q *Queues) Stats(ctx context.Context, queue string) (Stats, error) {
 // later, too.
 const pausesKey = "{sluice:layout}:pauses"
 
-// Pause stops a queue's jobs from being claimed, until an instant in ms since the epoch, or for
-// good when that is zero.
-func (q *Queues) Pause(ctx context.Context, queue string, untilMS int64) error {
+// Pause stops a queue's jobs from being claimed until an instant, or until Resume if that is the
+// zero time.
+func (q *Queues) Pause(ctx context.Context, queue string, until time.Time) error {
+	untilMS := int64(0)
+	if !until.IsZero() {
+		untilMS = max(1, unixMS(until))
+	}
 	if err := q.conn.Do(ctx, func(ctx context.Context) error {
 		return q.conn.Client().HSet(ctx, pausesKey, queue, untilMS).Err()
 	}); err != nil {

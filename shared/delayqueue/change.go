@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluicehq/sluice/shared/fault"
+	"github.com/sluicehq/sluice/shared/instant"
 )
 
 // Get reads a job. Errors: job_not_found, store_unavailable.
@@ -61,9 +62,10 @@ func (q *Queues) Cancel(ctx context.Context, queue, id string) (Info, error) {
 
 // Change is what Reschedule changes.
 type Change struct {
-	// RunAtMS is a new due time; Delay, when not nil, one relative to now. Neither keeps the time.
-	RunAtMS int64
-	Delay   *time.Duration
+	// RunAt is the new due time. If it is the zero time, Delay is one relative to now. If Delay is
+	// nil as well, the due time stays.
+	RunAt time.Time
+	Delay *time.Duration
 	// Payload is a new payload; nil keeps it.
 	Payload json.RawMessage
 }
@@ -75,8 +77,8 @@ func (q *Queues) Reschedule(ctx context.Context, queue, id string, c Change) (In
 	switch {
 	case c.Delay != nil:
 		when = (&Job{Delay: *c.Delay}).when()
-	case c.RunAtMS > 0:
-		when = (&Job{RunAtMS: c.RunAtMS}).when()
+	case !c.RunAt.IsZero():
+		when = (&Job{RunAt: c.RunAt}).when()
 	}
 	return q.change(ctx, queue, id, "change", when, c.Payload)
 }
@@ -115,7 +117,7 @@ func (q *Queues) settle(ctx context.Context, queue, id, what string, attempt int
 	delay *time.Duration) (Info, error) {
 	wait := ""
 	if delay != nil {
-		wait = strconv.FormatInt(delay.Milliseconds(), 10)
+		wait = strconv.FormatInt(instant.CeilMilliseconds(*delay), 10)
 	}
 	return q.find(ctx, id, func(shard int) (Info, error) {
 		p := placeOf(queue, shard)
@@ -148,6 +150,6 @@ func settledInfo(id string, rows []any) (Info, error) {
 			"the job is %s, attempt %d: it has left the state that this call needs", h.state, h.attempt).
 			With("state", h.state).With("attempt", h.attempt)
 	}
-	return Info{ID: id, State: h.state, RunAtMS: h.runAtMS, DispatchedAtMS: h.sentMS, Attempt: h.attempt,
+	return Info{ID: id, State: h.state, RunAt: h.runAt(), DispatchedAt: h.sentAt(), Attempt: h.attempt,
 		MaxAttempts: h.maxAttempts, Durable: h.durable}, nil
 }

@@ -5,15 +5,18 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/sluicehq/sluice/shared/instant"
 )
 
 // Claims is what one Claim found.
 type Claims struct {
 	Jobs []Claimed
-	// NowMS is Redis' clock, and NextDueMS when the next job of the shard is due; -1 when there is
-	// none.
-	NowMS, NextDueMS int64
-	Paused           bool
+	// Now is the time by Redis' clock.
+	Now time.Time
+	// NextDue is the due time of the shard's next job, or the zero time if there is none.
+	NextDue time.Time
+	Paused  bool
 }
 
 // Claim takes up to most due jobs of a shard under a lease, and counts an attempt of each. What is
@@ -30,7 +33,10 @@ func (q *Queues) Claim(ctx context.Context, queue string, shard, most int, lease
 	if len(rows) < 3 {
 		return Claims{}, fmt.Errorf("unexpected reply of claim: %v", rows)
 	}
-	c := Claims{NowMS: number(rows[0]), NextDueMS: number(rows[1]), Paused: number(rows[2]) == 1}
+	c := Claims{Now: fromUnixMS(number(rows[0])), Paused: number(rows[2]) == 1}
+	if next := number(rows[1]); next >= 0 {
+		c.NextDue = fromUnixMS(next)
+	}
 	for row := rows[3:]; len(row) >= 2; row = row[2:] {
 		id := text(row[0])
 		h, info, e, err := q.codec.decode(id, text(row[1]))
@@ -40,7 +46,7 @@ func (q *Queues) Claim(ctx context.Context, queue string, shard, most int, lease
 			continue
 		}
 		c.Jobs = append(c.Jobs, Claimed{
-			ID: id, Shard: shard, Claim: h.claims, Attempt: h.attempt, RunAtMS: h.runAtMS, Payload: info.Payload,
+			ID: id, Shard: shard, Claim: h.claims, Attempt: h.attempt, RunAt: h.runAt(), Payload: info.Payload,
 			Redrives: h.redrives, Group: e.Group, Headers: e.Headers, Trace: h.trace, Durable: h.durable,
 		})
 	}
@@ -70,14 +76,14 @@ type Refused struct {
 	Poison bool
 }
 
-// GiveBack returns jobs of one shard that were not accepted: their attempt is not counted, or they
-// are dead.
-func (q *Queues) GiveBack(ctx context.Context, queue string, shard int, refused []Refused) ([]bool, error) {
+// Requeue ends the claims of jobs of one shard that SQS did not accept. A job is scheduled again and
+// its attempt does not count; a poison job becomes dead.
+func (q *Queues) Requeue(ctx context.Context, queue string, shard int, refused []Refused) ([]bool, error) {
 	p := placeOf(queue, shard)
 	args := make([]any, 0, 2+4*len(refused))
 	args = append(args, q.cfg.DeadRetention.Milliseconds(), len(refused))
 	for _, r := range refused {
-		delay := strconv.FormatInt(r.Delay.Milliseconds(), 10)
+		delay := strconv.FormatInt(instant.CeilMilliseconds(r.Delay), 10)
 		if r.Poison {
 			delay = "dead"
 		}
@@ -122,9 +128,9 @@ func (q *Queues) Maintain(ctx context.Context, queue string, shard, most int) (M
 	}, nil
 }
 
-// Settled notes that a job was sent from the outbox as its first attempt, so that its id is not
-// sent again.
-func (q *Queues) Settled(ctx context.Context, queue string, j Job, sentMS int64) error {
+// RecordSent records that a job was sent from the outbox at sentAt as its first attempt, so that its
+// ID is not sent again.
+func (q *Queues) RecordSent(ctx context.Context, queue string, j Job, sentAt time.Time) error {
 	if _, err := q.allShards(ctx); err != nil {
 		return err
 	}
@@ -132,10 +138,11 @@ func (q *Queues) Settled(ctx context.Context, queue string, j Job, sentMS int64)
 	if j.MaxAttempts > 1 {
 		state, timeout = "w", strconv.FormatInt(defaultAckTime.Milliseconds(), 10)
 		if j.AckTimeout > 0 {
-			timeout = strconv.FormatInt(j.AckTimeout.Milliseconds(), 10)
+			timeout = strconv.FormatInt(instant.CeilMilliseconds(j.AckTimeout), 10)
 		}
 	}
-	first := fmt.Sprintf("%s 1 %d %d 1%s t%d\n\n", state, j.MaxAttempts, j.RunAtMS, j.appendOptions(nil), sentMS)
+	first := fmt.Sprintf("%s 1 %d %d 1%s t%d\n\n", state, j.MaxAttempts, unixMS(j.RunAt),
+		j.appendOptions(nil), unixMS(sentAt))
 	record, err := q.codec.appendContent([]byte(first), &j)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sluicehq/sluice/shared/instant"
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
@@ -87,7 +88,7 @@ func (q *Queues) elsewhere(ctx context.Context, queue string, jobs []Job) (map[s
 
 func (q *Queues) duplicate(j *Job, info Info) Enqueued {
 	return Enqueued{
-		ID: j.ID, State: info.State, RunAtMS: info.RunAtMS, Attempt: info.Attempt, Duplicate: true,
+		ID: j.ID, State: info.State, RunAt: info.RunAt, Attempt: info.Attempt, Duplicate: true,
 		Durable: info.Durable,
 		Differs: string(j.Payload) != string(info.Payload) || j.Group != info.Group ||
 			!maps.Equal(j.Headers, info.Headers),
@@ -151,7 +152,7 @@ func (q *Queues) enqueueArgs(wake string, jobs []Job, members []int) ([]any, err
 // enqueuedOf reads what scripts/enqueue.lua says of a job.
 func enqueuedOf(j *Job, reply any) (Enqueued, error) {
 	if runAtMS, taken := reply.(int64); taken {
-		return Enqueued{ID: j.ID, State: Scheduled, RunAtMS: runAtMS, Durable: j.Durable}, nil
+		return Enqueued{ID: j.ID, State: Scheduled, RunAt: fromUnixMS(runAtMS), Durable: j.Durable}, nil
 	}
 	known, _ := reply.(string)
 	if known == "" {
@@ -162,15 +163,15 @@ func enqueuedOf(j *Job, reply any) (Enqueued, error) {
 		return Enqueued{}, err
 	}
 	return Enqueued{
-		ID: j.ID, State: h.state, RunAtMS: h.runAtMS, Attempt: h.attempt, Duplicate: true, Differs: known[0] == '2',
+		ID: j.ID, State: h.state, RunAt: h.runAt(), Attempt: h.attempt, Duplicate: true, Differs: known[0] == '2',
 		Durable: h.durable,
 	}, nil
 }
 
 // when is a due time as scripts read it: relative to Redis' clock, or absolute.
 func (j *Job) when() string {
-	if j.RunAtMS > 0 {
-		return "r" + strconv.FormatInt(j.RunAtMS, 10)
+	if !j.RunAt.IsZero() {
+		return "r" + strconv.FormatInt(max(0, unixMS(j.RunAt)), 10)
 	}
-	return "d" + strconv.FormatInt(j.Delay.Milliseconds(), 10)
+	return "d" + strconv.FormatInt(instant.CeilMilliseconds(j.Delay), 10)
 }

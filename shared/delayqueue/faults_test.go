@@ -81,7 +81,7 @@ func TestABacklogIsClaimedListedMaintainedAndRedrivenInBoundedSteps(t *testing.T
 	for i, j := range c.Jobs {
 		refused[i] = Refused{Job: j, Poison: true}
 	}
-	_, err = q.GiveBack(t.Context(), "orders", 0, refused)
+	_, err = q.Requeue(t.Context(), "orders", 0, refused)
 	require.NoError(t, err)
 	moved, err := q.Redrive(t.Context(), "orders", nil, 300)
 	require.NoError(t, err)
@@ -124,7 +124,7 @@ func TestNoJobIsEarlyByTheServersClock(t *testing.T) {
 	// a microsecond into a millisecond: rounded up
 	require.NoError(t, q.client.Set(t.Context(), "test:micros", "1", 0).Err())
 	e := put(t, q.Queues, "orders", simple("a", 1500*time.Millisecond))
-	require.Equal(t, start+1501, e.RunAtMS)
+	require.Equal(t, start+1501, e.RunAt.UnixMilli())
 	q.set(t, start+1500)
 	require.Empty(t, claimAll(t, q.Queues, "orders"))
 	q.set(t, start+1501)
@@ -136,16 +136,16 @@ func TestTenYearsAreKeptToTheMillisecond(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
 		q, queue := newQueues(t, r, Config{}), redistest.Name("years")
-		at := time.Now().Add(MaxDelay).UnixMilli() + 7
-		e := put(t, q, queue, Job{ID: "far", Payload: []byte("1"), RunAtMS: at, MaxAttempts: 1})
-		require.Equal(t, at, e.RunAtMS)
+		at := time.Now().Add(MaxDelay - time.Hour).UTC().Truncate(time.Millisecond)
+		e := put(t, q, queue, Job{ID: "far", Payload: []byte("1"), RunAt: at, MaxAttempts: 1})
+		require.Equal(t, at, e.RunAt)
 		info, err := q.Get(t.Context(), queue, "far")
 		require.NoError(t, err)
-		require.Equal(t, at, info.RunAtMS)
+		require.Equal(t, at, info.RunAt)
 		require.Empty(t, claimAll(t, q, queue))
 		score, err := r.Client.ZScore(t.Context(), placeOf(queue, q.shardOf("far")).due, "far").Result()
 		require.NoError(t, err)
-		require.Equal(t, at, int64(score))
+		require.Equal(t, at.UnixMilli(), int64(score))
 	})
 }
 
@@ -177,7 +177,7 @@ func TestAJobThatSQSRefusesForALongTimeIsNotDead(t *testing.T) {
 		claimed := claimAll(t, q.Queues, "orders")
 		require.Len(t, claimed, 1)
 		require.Equal(t, 1, claimed[0].Attempt, "what SQS did not take is no attempt")
-		_, err := q.GiveBack(t.Context(), "orders", 0,
+		_, err := q.Requeue(t.Context(), "orders", 0,
 			[]Refused{{Job: claimed[0], Error: "throttled", Delay: time.Second}})
 		require.NoError(t, err)
 		q.set(t, q.nowMS+1000)
@@ -335,7 +335,7 @@ func TestAPauseHoldsForShardsThatAreAddedLater(t *testing.T) {
 	t.Parallel()
 	r := redistest.Single(t)
 	before := newQueues(t, r, Config{Shards: 1})
-	require.NoError(t, before.Pause(t.Context(), "orders", 0))
+	require.NoError(t, before.Pause(t.Context(), "orders", time.Time{}))
 	after := newQueues(t, r, Config{Shards: 8})
 	require.NoError(t, after.Register(t.Context()))
 	for n := range 40 {
@@ -361,8 +361,8 @@ func TestWhatWasSentFromTheOutboxIsSettledInTheShardWhereItIsKnown(t *testing.T)
 	require.NoError(t, after.Register(t.Context()))
 	for n := range 20 {
 		j := simple(fmt.Sprintf("job-%d", n), 0)
-		j.RunAtMS = time.Now().UnixMilli()
-		require.NoError(t, after.Settled(t.Context(), "orders", j, time.Now().UnixMilli()))
+		j.RunAt = time.Now()
+		require.NoError(t, after.RecordSent(t.Context(), "orders", j, time.Now()))
 	}
 	require.Empty(t, claimAll(t, after, "orders"))
 	for n := range 20 {

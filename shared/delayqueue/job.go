@@ -42,32 +42,33 @@ const (
 // jitter a random part of that (full jitter, AWS Architecture Blog, "Exponential Backoff and
 // Jitter", 2015).
 type Backoff struct {
-	InitialMS  int64
-	MaxMS      int64
+	Initial    time.Duration
+	Max        time.Duration
 	Multiplier float64 // to three decimals
 	Jitter     bool
 }
 
 // DefaultBackoff is 1 s, doubled up to an hour, with jitter.
 func DefaultBackoff() Backoff {
-	return Backoff{InitialMS: 1000, MaxMS: 3_600_000, Multiplier: 2, Jitter: true}
+	return Backoff{Initial: time.Second, Max: time.Hour, Multiplier: 2, Jitter: true}
 }
 
 // Job is what is to be sent to a queue at its time.
 type Job struct {
 	ID      string
 	Payload json.RawMessage
-	// RunAtMS is when it is due, in ms since the epoch. Zero: Delay after now.
-	RunAtMS int64
-	Delay   time.Duration
+	// RunAt is the due time, rounded up to a whole millisecond. The zero time means Delay after
+	// now, by Redis' clock. A RunAt in the past means now.
+	RunAt time.Time
+	Delay time.Duration
 	// MaxAttempts is 1 for fire and forget; with more the consumer must ack.
 	MaxAttempts int
 	AckTimeout  time.Duration // default 30 s
 	Backoff     Backoff
-	// ExpiresAtMS is when it is not to be sent any more; zero is never.
-	ExpiresAtMS int64
-	Group       string
-	Headers     map[string]string
+	// ExpiresAt is the time from which the job is no longer sent. The zero time means never.
+	ExpiresAt time.Time
+	Group     string
+	Headers   map[string]string
 	// Trace is a W3C traceparent, or "".
 	Trace string
 	// Durable says that the outbox holds it too, until it is sent.
@@ -78,7 +79,7 @@ type Job struct {
 type Enqueued struct {
 	ID        string
 	State     State
-	RunAtMS   int64
+	RunAt     time.Time
 	Attempt   int
 	Duplicate bool
 	// Differs says that the job that is known by this id has another content.
@@ -89,17 +90,17 @@ type Enqueued struct {
 
 // Info is a job as it stands.
 type Info struct {
-	ID             string
-	State          State
-	RunAtMS        int64
-	DispatchedAtMS int64 // 0 before
-	Attempt        int
-	MaxAttempts    int
-	LastError      string
-	Payload        json.RawMessage
-	Group          string
-	Headers        map[string]string
-	ExpiresAtMS    int64
+	ID           string
+	State        State
+	RunAt        time.Time
+	DispatchedAt time.Time // zero until SQS has accepted an attempt
+	Attempt      int
+	MaxAttempts  int
+	LastError    string
+	Payload      json.RawMessage
+	Group        string
+	Headers      map[string]string
+	ExpiresAt    time.Time // zero when the job never expires
 	// Durable says that the outbox has it too.
 	Durable bool
 }
@@ -112,7 +113,7 @@ type Claimed struct {
 	Attempt int
 	// Redrives is how often it was redriven: its attempts have begun anew as often.
 	Redrives int
-	RunAtMS  int64
+	RunAt    time.Time
 	Payload  json.RawMessage
 	Group    string
 	Headers  map[string]string
@@ -127,6 +128,6 @@ type Stats struct {
 	Dispatching int64
 	AwaitingAck int64
 	Dead        int64
-	OldestDueMS int64 // how long the oldest has been due
+	OldestDue   time.Duration // how long the oldest has been due
 	Paused      bool
 }

@@ -217,17 +217,19 @@ func (m *machine) enqueues(rt *rapid.T) {
 	j := Job{
 		ID: id, Payload: []byte(payload), Delay: time.Duration(delay) * time.Millisecond, MaxAttempts: attempts,
 		AckTimeout: 5 * time.Second,
-		Backoff:    Backoff{InitialMS: 1000, MaxMS: 8000, Multiplier: 2},
+		Backoff:    Backoff{Initial: time.Second, Max: 8 * time.Second, Multiplier: 2},
 	}
+	expires := int64(0)
 	if rapid.Bool().Draw(rt, "expires") {
-		j.ExpiresAtMS = m.now + 10_000
+		expires = m.now + 10_000
+		j.ExpiresAt = fromUnixMS(expires)
 	}
 	got := put(m.t, m.q.Queues, m.queue, j)
-	duplicate, differs := m.enqueue(id, delay, j.ExpiresAtMS, attempts, 5000, 1000, payload)
+	duplicate, differs := m.enqueue(id, delay, expires, attempts, 5000, 1000, payload)
 	require.Equal(rt, duplicate, got.Duplicate)
 	require.Equal(rt, differs, got.Differs)
 	require.Equal(rt, m.jobs[id].state, got.State)
-	require.Equal(rt, m.jobs[id].runAt, got.RunAtMS)
+	require.Equal(rt, m.jobs[id].runAt, got.RunAt.UnixMilli())
 }
 
 func (m *machine) passes(rt *rapid.T) {
@@ -267,7 +269,7 @@ func (m *machine) accepts(rt *rapid.T) {
 func (m *machine) givesBack(rt *rapid.T) {
 	c := m.anyClaim(rt)
 	delay, poison := rapid.SampledFrom([]int64{0, 250}).Draw(rt, "delay"), rapid.Bool().Draw(rt, "poison")
-	got, err := m.q.GiveBack(rt.Context(), m.queue, c.Shard,
+	got, err := m.q.Requeue(rt.Context(), m.queue, c.Shard,
 		[]Refused{{Job: c, Error: "refused", Delay: time.Duration(delay) * time.Millisecond, Poison: poison}})
 	require.NoError(rt, err)
 	require.Equal(rt, m.giveBack(c.ID, int(c.Claim), delay, poison, "refused"), got[0])
@@ -363,10 +365,10 @@ func (m *machine) reschedules(rt *rapid.T) {
 func (m *machine) pauses(rt *rapid.T) {
 	switch rapid.IntRange(0, 2).Draw(rt, "kind") {
 	case 0:
-		require.NoError(rt, m.q.Pause(rt.Context(), m.queue, 0))
+		require.NoError(rt, m.q.Pause(rt.Context(), m.queue, time.Time{}))
 		m.paused = -1
 	case 1:
-		require.NoError(rt, m.q.Pause(rt.Context(), m.queue, m.now+5000))
+		require.NoError(rt, m.q.Pause(rt.Context(), m.queue, fromUnixMS(m.now+5000)))
 		m.paused = m.now + 5000
 	default:
 		require.NoError(rt, m.q.Resume(rt.Context(), m.queue))
@@ -410,7 +412,7 @@ func (m *machine) check(rt *rapid.T) {
 		require.NoError(rt, err)
 		require.Equal(rt, j.state, info.State, id)
 		require.Equal(rt, j.attempt, info.Attempt, id)
-		require.Equal(rt, j.runAt, info.RunAtMS, id)
+		require.Equal(rt, j.runAt, info.RunAt.UnixMilli(), id)
 		require.Equal(rt, j.lastError, info.LastError, id)
 		require.Equal(rt, j.payload, string(info.Payload), id)
 	}

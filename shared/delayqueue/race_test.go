@@ -130,7 +130,7 @@ func TestARedriveAgainstThePruningOfTheDeadHasOneWinner(t *testing.T) {
 	race(t, Config{Shards: 1, DeadRetention: time.Millisecond}, func(q *Queues, queue, id string) {
 		put(t, q, queue, simple(id, 0))
 		claimed := claimSome(t, q, queue, 1)
-		_, err := q.GiveBack(context.Background(), queue, 0,
+		_, err := q.Requeue(context.Background(), queue, 0,
 			[]Refused{{Job: claimed[0], Poison: true, Error: "too large"}})
 		require.NoError(t, err)
 	}, func(q *Queues, queue, id string) bool {

@@ -7,8 +7,11 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/sluicehq/sluice/shared/instant"
 )
 
 // A job's record is text in four parts, so that scripts read its first line only and one hash field
@@ -54,19 +57,19 @@ func newCodec() (*codec, error) {
 func (j *Job) appendOptions(b []byte) []byte {
 	if j.MaxAttempts > 1 {
 		if j.AckTimeout > 0 {
-			b = strconv.AppendInt(append(b, " a"...), j.AckTimeout.Milliseconds(), 10)
+			b = strconv.AppendInt(append(b, " a"...), instant.CeilMilliseconds(j.AckTimeout), 10)
 		}
 		jitter := ",0"
 		if j.Backoff.Jitter {
 			jitter = ",1"
 		}
-		b = strconv.AppendInt(append(b, " b"...), j.Backoff.InitialMS, 10)
-		b = strconv.AppendInt(append(b, ','), j.Backoff.MaxMS, 10)
+		b = strconv.AppendInt(append(b, " b"...), instant.CeilMilliseconds(j.Backoff.Initial), 10)
+		b = strconv.AppendInt(append(b, ','), instant.CeilMilliseconds(j.Backoff.Max), 10)
 		b = strconv.AppendInt(append(b, ','), int64(math.Round(j.Backoff.Multiplier*1000)), 10)
 		b = append(b, jitter...)
 	}
-	if j.ExpiresAtMS > 0 {
-		b = strconv.AppendInt(append(b, " x"...), j.ExpiresAtMS, 10)
+	if !j.ExpiresAt.IsZero() {
+		b = strconv.AppendInt(append(b, " x"...), max(1, unixMS(j.ExpiresAt)), 10)
 	}
 	if j.Durable {
 		b = append(b, " D"...)
@@ -130,6 +133,10 @@ type header struct {
 	durable     bool
 	trace       string
 }
+
+func (h *header) runAt() time.Time     { return fromUnixMS(h.runAtMS) }
+func (h *header) sentAt() time.Time    { return fromOptionalUnixMS(h.sentMS) }
+func (h *header) expiresAt() time.Time { return fromOptionalUnixMS(h.expiresMS) }
 
 func stateOf(letter string) (State, bool) {
 	switch letter {
@@ -212,9 +219,9 @@ func (c *codec) decode(id, record string) (header, Info, extra, error) {
 		return header{}, Info{}, extra{}, err
 	}
 	return h, Info{
-		ID: id, State: h.state, RunAtMS: h.runAtMS, DispatchedAtMS: h.sentMS, Attempt: h.attempt,
+		ID: id, State: h.state, RunAt: h.runAt(), DispatchedAt: h.sentAt(), Attempt: h.attempt,
 		MaxAttempts: h.maxAttempts,
-		LastError:   parts[1], Payload: payload, Group: e.Group, Headers: e.Headers, ExpiresAtMS: h.expiresMS,
+		LastError:   parts[1], Payload: payload, Group: e.Group, Headers: e.Headers, ExpiresAt: h.expiresAt(),
 		Durable: h.durable,
 	}, e, nil
 }

@@ -26,10 +26,10 @@ type Store interface {
 	Ping(ctx context.Context) error
 	Claim(ctx context.Context, queue string, shard, most int, lease time.Duration) (delayqueue.Claims, error)
 	Accept(ctx context.Context, queue string, shard int, jobs []delayqueue.Claimed) ([]bool, error)
-	GiveBack(ctx context.Context, queue string, shard int, refused []delayqueue.Refused) ([]bool, error)
+	Requeue(ctx context.Context, queue string, shard int, refused []delayqueue.Refused) ([]bool, error)
 	Maintain(ctx context.Context, queue string, shard, most int) (delayqueue.Maintained, error)
 	Enqueue(ctx context.Context, queue string, jobs []delayqueue.Job) ([]delayqueue.Enqueued, []error)
-	Settled(ctx context.Context, queue string, j delayqueue.Job, sentMS int64) error
+	RecordSent(ctx context.Context, queue string, j delayqueue.Job, sentAt time.Time) error
 	Stats(ctx context.Context, queue string) (delayqueue.Stats, error)
 	RedisInfo(ctx context.Context) (redisconn.Info, error)
 }

@@ -151,7 +151,7 @@ func TestAJobIsSentWhenItIsDueAndNeverBefore(t *testing.T) {
 	require.Eventually(t, h.sentTo("orders", 20), patience, time.Millisecond)
 	require.Less(t, time.Since(began), 5*time.Second)
 	for _, j := range h.sender.of("orders") {
-		require.False(t, j.at.Before(time.UnixMilli(j.RunAtMS)), j.ID)
+		require.False(t, j.at.Before(j.RunAt), j.ID)
 	}
 	end()
 	require.Equal(t, int64(20), result().Sent)
@@ -184,7 +184,7 @@ func TestALostWakeUpCostsAPollAndNoMore(t *testing.T) {
 	h.push("orders", 1600*time.Millisecond, "quiet") // due so late that the enqueue wakes nobody
 	require.Eventually(t, h.sentTo("orders", 1), patience, time.Millisecond)
 	j := h.sender.of("orders")[0]
-	require.Less(t, j.at.Sub(time.UnixMilli(j.RunAtMS)), time.Second)
+	require.Less(t, j.at.Sub(j.RunAt), time.Second)
 	end()
 	result()
 }
@@ -234,7 +234,7 @@ func TestOverlappingInvocationsHandOverWithoutAGapAndSendEachJobOnce(t *testing.
 	seen := make(map[string]int)
 	for _, j := range h.sender.of("orders") {
 		seen[j.ID]++
-		require.Less(t, j.at.Sub(time.UnixMilli(j.RunAtMS)), 3*time.Second, "no gap")
+		require.Less(t, j.at.Sub(j.RunAt), 3*time.Second, "no gap")
 	}
 	require.Len(t, seen, pushed)
 	for id, n := range seen {
@@ -343,7 +343,7 @@ func TestAPauseHoldsJobsBackUntilItsEnd(t *testing.T) {
 	h := setup(t, 2)
 	h.cfg.Poll = 50 * time.Millisecond
 	until := time.Now().Add(700 * time.Millisecond)
-	require.NoError(t, h.queues.Pause(t.Context(), "orders", until.UnixMilli()))
+	require.NoError(t, h.queues.Pause(t.Context(), "orders", until))
 	h.push("orders", 0, names("job", 5)...)
 	h.push("emails", 0, "other")
 	end, result := h.run()

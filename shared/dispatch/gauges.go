@@ -30,7 +30,7 @@ func (r *run) emitQueues(ctx context.Context) {
 		}
 		out := []telemetry.Metric{
 			telemetry.One("depth", telemetry.Count, float64(stats.Scheduled+stats.Due)),
-			telemetry.One("oldest_due", telemetry.Milliseconds, float64(stats.OldestDueMS)),
+			telemetry.One("oldest_due", telemetry.Milliseconds, float64(stats.OldestDue.Milliseconds())),
 			telemetry.One("dead", telemetry.Count, float64(stats.Dead)),
 		}
 		if r.outbox != nil {

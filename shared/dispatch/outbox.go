@@ -60,7 +60,7 @@ func (r *run) restWhileOpen(ctx context.Context) {
 // sendDue sends the outbox's due jobs to SQS, in steps until none is left.
 func (r *run) sendDue(ctx context.Context) {
 	for r.outbox != nil && ctx.Err() == nil {
-		items, err := r.outbox.Due(ctx, time.Now().UnixMilli(), outboxBatch)
+		items, err := r.outbox.Due(ctx, time.Now(), outboxBatch)
 		if err != nil {
 			r.log.Error("redis and the outbox are away: nothing can be sent", "cause", err.Error())
 			return
@@ -77,7 +77,7 @@ func (r *run) sendClaimed(ctx context.Context, items []outbox.Item) int {
 	claims := 0
 	byQueue := make(map[string][]*outbox.Item)
 	for i := range items {
-		expired := items[i].Job.ExpiresAtMS > 0 && items[i].Job.ExpiresAtMS <= time.Now().UnixMilli()
+		expired := !items[i].Job.ExpiresAt.IsZero() && !items[i].Job.ExpiresAt.After(time.Now())
 		unsendable, lease := r.cfg.Queues[items[i].Queue] == "" || expired, r.cfg.Lease
 		if unsendable {
 			lease = unsendableLease
@@ -99,7 +99,7 @@ func (r *run) sendItems(queue string, items []*outbox.Item) {
 	jobs := make([]delayqueue.Claimed, len(items))
 	for i, item := range items {
 		j := item.Job
-		jobs[i] = delayqueue.Claimed{ID: j.ID, Attempt: 1, RunAtMS: j.RunAtMS, Payload: j.Payload, Group: j.Group,
+		jobs[i] = delayqueue.Claimed{ID: j.ID, Attempt: 1, RunAt: j.RunAt, Payload: j.Payload, Group: j.Group,
 			Headers: j.Headers, Trace: j.Trace}
 	}
 	results := r.sender.Send(r.work, queue, r.cfg.Queues[queue], jobs)
@@ -108,7 +108,7 @@ func (r *run) sendItems(queue string, items []*outbox.Item) {
 		var err error
 		if res.Outcome == sqssender.Accepted {
 			_, err = r.outbox.MarkSent(r.work, items[i])
-			r.tally.lateness(queue, now.UnixMilli()-items[i].Job.RunAtMS)
+			r.tally.lateness(queue, now.Sub(items[i].Job.RunAt))
 			r.tally.delivered(queue, 1, nil)
 		} else {
 			_, err = r.outbox.Return(r.work, items[i], refusedMost)
@@ -126,7 +126,7 @@ func (r *run) returnAll(ctx context.Context) {
 		return
 	}
 	for ctx.Err() == nil {
-		items, err := r.outbox.ToReturn(ctx, time.Now().Add(durableAhead).UnixMilli(), outboxBatch)
+		items, err := r.outbox.ToReturn(ctx, time.Now().Add(durableAhead), outboxBatch)
 		if err != nil {
 			r.log.Error("the outbox is away: what is in it waits", "cause", err.Error())
 			return
@@ -161,7 +161,7 @@ func (r *run) returnItems(ctx context.Context, items []outbox.Item) int64 {
 // one.
 func (r *run) returnItem(ctx context.Context, item *outbox.Item) bool {
 	if item.Sent {
-		return r.store.Settled(ctx, item.Queue, item.Job, item.SentMS) == nil && r.outbox.Remove(ctx, item) == nil
+		return r.store.RecordSent(ctx, item.Queue, item.Job, item.SentAt) == nil && r.outbox.Remove(ctx, item) == nil
 	}
 	if !item.Free(time.Now()) {
 		return false // another dispatcher is sending it

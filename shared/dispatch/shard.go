@@ -132,7 +132,7 @@ func (w *worker) claim(ctx context.Context) (time.Duration, error) {
 	claimed := time.Now()
 	w.deliveries.Go(func() {
 		defer release()
-		w.deliver(claims.Jobs, claims.NowMS, claimed)
+		w.deliver(claims.Jobs, claims.Now, claimed)
 	})
 	if len(claims.Jobs) == w.cfg.ClaimSize {
 		return 0, nil
@@ -142,22 +142,22 @@ func (w *worker) claim(ctx context.Context) (time.Duration, error) {
 
 // untilNext is how long until the next job is due, by Redis' clock.
 func untilNext(c delayqueue.Claims) time.Duration {
-	if c.NextDueMS < 0 {
+	if c.NextDue.IsZero() {
 		return time.Hour // bounded by the poll
 	}
-	return time.Duration(max(0, c.NextDueMS-c.NowMS)) * time.Millisecond
+	return max(0, c.NextDue.Sub(c.Now))
 }
 
 // deliver sends claimed jobs, and answers for each of them. It outlives the end of claiming.
-func (w *worker) deliver(jobs []delayqueue.Claimed, nowMS int64, claimed time.Time) {
+func (w *worker) deliver(jobs []delayqueue.Claimed, now, claimed time.Time) {
 	results := w.sender.Send(w.run.work, w.queue, w.url, jobs)
-	sentMS := nowMS + time.Since(claimed).Milliseconds() // by Redis' clock
+	sentAt := now.Add(time.Since(claimed)) // by Redis' clock
 	var accepted []delayqueue.Claimed
 	var refused []delayqueue.Refused
 	for i, res := range results {
 		if res.Outcome == sqssender.Accepted {
 			accepted = append(accepted, jobs[i])
-			w.tally.lateness(w.queue, sentMS-jobs[i].RunAtMS)
+			w.tally.lateness(w.queue, sentAt.Sub(jobs[i].RunAt))
 			continue
 		}
 		refused = append(refused, delayqueue.Refused{
@@ -176,7 +176,7 @@ func (w *worker) deliver(jobs []delayqueue.Claimed, nowMS int64, claimed time.Ti
 	}
 	if len(refused) > 0 {
 		w.insist(until, func(ctx context.Context) error {
-			_, err := w.store.GiveBack(ctx, w.queue, w.shard, refused)
+			_, err := w.store.Requeue(ctx, w.queue, w.shard, refused)
 			return err
 		})
 	}

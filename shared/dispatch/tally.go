@@ -3,6 +3,7 @@ package dispatch
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/telemetry"
@@ -37,11 +38,11 @@ func (t *tally) of(queue string) *counts {
 	return t.queues[queue]
 }
 
-func (t *tally) lateness(queue string, ms int64) {
+func (t *tally) lateness(queue string, late time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.of(queue)
-	c.late = append(c.late, float64(max(0, ms)))
+	c.late = append(c.late, float64(max(0, late.Milliseconds())))
 	if len(c.late) == maxSamples {
 		t.emitLateness(queue, c)
 	}

@@ -36,12 +36,12 @@ func (o *Outbox) MarkSent(ctx context.Context, item *Item) (bool, error) {
 
 // Change moves the durable item of a job to a new time, and gives it a new payload unless that is
 // nil. There is nothing to do when it is not here.
-func (o *Outbox) Change(ctx context.Context, queue, id string, runAtMS int64, payload json.RawMessage) error {
+func (o *Outbox) Change(ctx context.Context, queue, id string, runAt time.Time, payload json.RawMessage) error {
 	item, found, err := o.find(ctx, queue, id)
 	if err != nil || !found {
 		return err
 	}
-	item.Job.RunAtMS = runAtMS
+	item.Job.RunAt = runAt
 	if payload != nil {
 		item.Job.Payload = payload
 	}
@@ -87,7 +87,7 @@ func (o *Outbox) get(ctx context.Context, pk, sk types.AttributeValue) (map[stri
 // more.
 func (o *Outbox) move(ctx context.Context, item *Item, pk, sk string,
 	values map[string]types.AttributeValue) (bool, error) {
-	ttl := num((max(item.Job.RunAtMS, o.now().UnixMilli()) + keep.Milliseconds()) / 1000)
+	ttl := ttlOf(max(ceilMS(item.Job.RunAt), o.now().UnixMilli()))
 	values["pk"], values["sk"], values["queue"], values["ttl"] = str(pk), str(sk), str(item.Queue), ttl
 	values["lease"], values["fence"] = num(0), num(item.fence+1)
 	if err := encode(&item.Job, values); err != nil {
@@ -107,7 +107,7 @@ func (o *Outbox) move(ctx context.Context, item *Item, pk, sk string,
 				item.Job.ID)), "sk": str("id")},
 			UpdateExpression: aws.String("SET due_pk = :pk, due_sk = :sk, run_at = :at"),
 			ExpressionAttributeValues: map[string]types.AttributeValue{":pk": str(pk), ":sk": str(sk),
-				":at": num(item.Job.RunAtMS)},
+				":at": num(ceilMS(item.Job.RunAt))},
 		}},
 	}
 	if pk != item.pk || sk != item.sk {

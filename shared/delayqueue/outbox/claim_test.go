@@ -96,7 +96,7 @@ func TestASentJobIsNotDueAndIsReturnedAsSent(t *testing.T) {
 			found := b.toReturn(t, 0)
 			require.Len(t, found, 1)
 			require.True(t, found[0].Sent)
-			require.Equal(t, base+7, found[0].SentMS)
+			require.Equal(t, at(base+7), found[0].SentAt)
 			require.Equal(t, job("a", base), found[0].Job)
 			again, errs := b.Put(t.Context(), queue, []delayqueue.Job{job("a", base)}, durable)
 			require.NoError(t, errs[0])
@@ -154,7 +154,7 @@ func TestAChangedDurableJobIsDueAtItsNewTimeWithItsNewPayload(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t)
 			b.put(t, true, job("a", base+5000), job("other", base+5000))
-			require.NoError(t, b.Change(t.Context(), queue, "a", c.runAtMS, c.payload))
+			require.NoError(t, b.Change(t.Context(), queue, "a", at(c.runAtMS), c.payload))
 
 			require.NotContains(t, ids(b.due(t, c.runAtMS-1)), "a")
 			want := job("a", c.runAtMS)
@@ -172,7 +172,7 @@ func TestAChangedDurableJobIsDueAtItsNewTimeWithItsNewPayload(t *testing.T) {
 
 			known, errs := b.Put(t.Context(), queue, []delayqueue.Job{want}, true)
 			require.NoError(t, errs[0])
-			require.Equal(t, delayqueue.Enqueued{ID: "a", State: delayqueue.Scheduled, RunAtMS: c.runAtMS,
+			require.Equal(t, delayqueue.Enqueued{ID: "a", State: delayqueue.Scheduled, RunAt: at(c.runAtMS),
 				Duplicate: true, Durable: true}, known[0])
 		})
 	}
@@ -182,7 +182,7 @@ func TestAChangeFencesAClaimThatSawTheOldTime(t *testing.T) {
 	b := newBox(t)
 	b.put(t, true, job("a", base))
 	seen := b.only(t)
-	require.NoError(t, b.Change(t.Context(), queue, "a", base, json.RawMessage(`2`)))
+	require.NoError(t, b.Change(t.Context(), queue, "a", at(base), json.RawMessage(`2`)))
 	ok, err := b.Claim(t.Context(), &seen, time.Minute)
 	require.NoError(t, err)
 	require.False(t, ok, "who read it before would send the old payload")
@@ -190,7 +190,7 @@ func TestAChangeFencesAClaimThatSawTheOldTime(t *testing.T) {
 
 func TestAChangeOfWhatIsNotHereIsNothing(t *testing.T) {
 	b := newBox(t)
-	require.NoError(t, b.Change(t.Context(), queue, "unknown", base, nil))
+	require.NoError(t, b.Change(t.Context(), queue, "unknown", at(base), nil))
 	require.Empty(t, b.due(t, base))
 }
 
@@ -199,7 +199,7 @@ func TestAChangedJobThatWasSentMeanwhileIsNotSentAgain(t *testing.T) {
 	b.put(t, true, job("a", base))
 	item := b.only(t)
 	b.markSent(t, &item)
-	err := b.Change(t.Context(), queue, "a", base+1000, nil)
+	err := b.Change(t.Context(), queue, "a", at(base+1000), nil)
 	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err),
 		"the caller asks again, and Redis knows by then that it was sent")
 	require.Empty(t, b.due(t, base+1000))
@@ -213,7 +213,7 @@ func TestARemovedJobIsGoneAndItsIDIsFree(t *testing.T) {
 	require.NoError(t, b.RemoveID(t.Context(), queue, "a"), "twice is no error")
 	require.Equal(t, []string{"b"}, ids(b.due(t, base)))
 	b.put(t, true, job("a", base))
-	require.NoError(t, b.Change(t.Context(), queue, "a", base+1000, nil))
+	require.NoError(t, b.Change(t.Context(), queue, "a", at(base+1000), nil))
 	require.NoError(t, b.RemoveID(t.Context(), queue, "a"), "also where a change has put it")
 	require.Equal(t, []string{"b"}, ids(b.due(t, base+1000)))
 }
@@ -244,12 +244,12 @@ func TestEveryCallSaysThatDynamoDBIsAway(t *testing.T) {
 	_, errs := away.Put(t.Context(), queue, []delayqueue.Job{job("a", base), job("b", base)}, false)
 	for name, err := range map[string]error{
 		"put": errs[0], "put 2": errs[1],
-		"due":       second(away.Due(t.Context(), base, 1)),
+		"due":       second(away.Due(t.Context(), at(base), 1)),
 		"return":    second(away.Return(t.Context(), &item, 0)),
-		"to return": second(away.ToReturn(t.Context(), base, 1)),
+		"to return": second(away.ToReturn(t.Context(), at(base), 1)),
 		"claim":     second(away.Claim(t.Context(), &item, time.Second)),
 		"sent":      second(away.MarkSent(t.Context(), &item)),
-		"change":    away.Change(t.Context(), queue, "a", base, nil),
+		"change":    away.Change(t.Context(), queue, "a", at(base), nil),
 		"remove":    away.Remove(t.Context(), &item),
 		"remove id": away.RemoveID(t.Context(), queue, "a"),
 		"count":     second(away.Count(t.Context(), queue)),

@@ -49,7 +49,7 @@ func TestJobsThatOthersClaimedDoNotHideTheNext(t *testing.T) {
 	b := newBox(t)
 	b.fill(t, manyInFront)
 	b.put(t, false, job("next", base+1000))
-	front, err := b.Due(t.Context(), base+999, manyInFront)
+	front, err := b.Due(t.Context(), at(base+999), manyInFront)
 	require.NoError(t, err)
 	require.Len(t, front, manyInFront)
 	var lost atomic.Int64
@@ -60,7 +60,7 @@ func TestJobsThatOthersClaimedDoNotHideTheNext(t *testing.T) {
 	})
 	require.Zero(t, lost.Load())
 
-	items, err := b.Due(t.Context(), base+1000, 1)
+	items, err := b.Due(t.Context(), at(base+1000), 1)
 	require.NoError(t, err)
 	require.Equal(t, []string{"next"}, ids(items))
 }
@@ -95,10 +95,10 @@ func TestALimitIsKept(t *testing.T) {
 	b := newBox(t)
 	b.fill(t, 20)
 	b.put(t, true, job("durable-0", base), job("durable-1", base))
-	items, err := b.Due(t.Context(), base+1000, 7)
+	items, err := b.Due(t.Context(), at(base+1000), 7)
 	require.NoError(t, err)
 	require.Len(t, items, 7)
-	items, err = b.Due(t.Context(), base+1000, 21)
+	items, err = b.Due(t.Context(), at(base+1000), 21)
 	require.NoError(t, err)
 	require.Len(t, items, 21)
 }
@@ -118,7 +118,7 @@ func TestAnItemThatCannotBeReadBlocksNothing(t *testing.T) {
 	}
 	b.put(t, false, job("a", base), job("b", base))
 	b.put(t, true, job("c", base))
-	items, err := b.Due(t.Context(), base, 3)
+	items, err := b.Due(t.Context(), at(base), 3)
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"a", "b", "c"}, ids(items))
 	require.ElementsMatch(t, []string{"a", "b", "c"}, ids(b.toReturn(t, base)))

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -21,8 +22,9 @@ type Item struct {
 	// is back.
 	Durable bool
 	// Sent says that the job was sent from here.
-	Sent   bool
-	SentMS int64
+	Sent bool
+	// SentAt is when; the zero time when it was not.
+	SentAt time.Time
 
 	pk, sk string
 	lease  int64
@@ -35,7 +37,7 @@ func dueKey(queue string, j delayqueue.Job, durable bool) (pk, sk string) {
 	if durable {
 		prefix = durablePrefix
 	}
-	return prefix + bucketOf(j.ID), dueText(j.RunAtMS) + "#" + queue + "#" + j.ID
+	return prefix + bucketOf(j.ID), dueText(ceilMS(j.RunAt)) + "#" + queue + "#" + j.ID
 }
 
 func bucketOf(id string) string {
@@ -65,7 +67,10 @@ func decode(raw map[string]types.AttributeValue) (Item, error) {
 	item := Item{
 		Queue: text(raw["queue"]), pk: text(raw["pk"]), sk: text(raw["sk"]), lease: integer(raw["lease"]),
 		fence: integer(raw["fence"]),
-		Sent:  text(raw["state"]) == sent, SentMS: integer(raw["sent_at"]),
+		Sent:  text(raw["state"]) == sent,
+	}
+	if item.Sent {
+		item.SentAt = moment(raw["sent_at"])
 	}
 	item.Durable = strings.HasPrefix(item.pk, durablePrefix)
 	if err := json.Unmarshal([]byte(text(raw["job"])), &item.Job); err != nil {
@@ -82,6 +87,17 @@ func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Va
 func num(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
+
+// ttlOf returns the TTL, in seconds since the epoch, of an item whose job is due at dueMS.
+func ttlOf(dueMS int64) types.AttributeValue { return num((dueMS + keep.Milliseconds()) / 1000) }
+
+// ceilMS returns t in milliseconds since the epoch, rounded up.
+func ceilMS(t time.Time) int64 {
+	return t.Add(time.Millisecond - time.Nanosecond).UnixMilli()
+}
+
+// moment reads an attribute of milliseconds since the epoch.
+func moment(v types.AttributeValue) time.Time { return time.UnixMilli(integer(v)).UTC() }
 
 func text(v types.AttributeValue) string {
 	if s, ok := v.(*types.AttributeValueMemberS); ok {

@@ -93,10 +93,13 @@ func (o *Outbox) Put(ctx context.Context, queue string, jobs []delayqueue.Job,
 }
 
 func (o *Outbox) put(ctx context.Context, queue string, j delayqueue.Job, durable bool) (delayqueue.Enqueued, error) {
-	now := o.now().UnixMilli()
-	j.RunAtMS, j.Delay = max(j.RunAtMS, now+j.Delay.Milliseconds()), 0
+	runAtMS := ceilMS(o.now().Add(j.Delay))
+	if !j.RunAt.IsZero() {
+		runAtMS = max(ceilMS(j.RunAt), runAtMS)
+	}
+	j.RunAt, j.Delay = time.UnixMilli(runAtMS).UTC(), 0
 	pk, sk := dueKey(queue, j, durable)
-	ttl := num((j.RunAtMS + keep.Milliseconds()) / 1000)
+	ttl := ttlOf(runAtMS)
 	item := map[string]types.AttributeValue{
 		"pk": str(pk), "sk": str(sk), "queue": str(queue), "state": str(waiting), "lease": num(0), "fence": num(0),
 		"ttl": ttl,
@@ -109,7 +112,7 @@ func (o *Outbox) put(ctx context.Context, queue string, j delayqueue.Job, durabl
 			{Put: &types.Put{TableName: aws.String(o.table), ConditionExpression: aws.String("attribute_not_exists(pk)"),
 				Item: map[string]types.AttributeValue{
 					"pk": str(idKey(queue, j.ID)), "sk": str("id"), "due_pk": str(pk), "due_sk": str(sk),
-					"run_at": num(j.RunAtMS), "ttl": ttl,
+					"run_at": num(runAtMS), "ttl": ttl,
 				}}},
 			{Put: &types.Put{TableName: aws.String(o.table), Item: item}},
 		}})
@@ -120,7 +123,7 @@ func (o *Outbox) put(ctx context.Context, queue string, j delayqueue.Job, durabl
 	case err != nil:
 		return delayqueue.Enqueued{}, fault.Unavailable("dynamodb", err)
 	}
-	return delayqueue.Enqueued{ID: j.ID, State: delayqueue.Scheduled, RunAtMS: j.RunAtMS}, nil
+	return delayqueue.Enqueued{ID: j.ID, State: delayqueue.Scheduled, RunAt: j.RunAt}, nil
 }
 
 // known answers for an id that is here already.
@@ -137,7 +140,7 @@ func (o *Outbox) known(ctx context.Context, queue string, j delayqueue.Job) (del
 	if err != nil {
 		return delayqueue.Enqueued{}, err
 	}
-	e := delayqueue.Enqueued{ID: j.ID, State: delayqueue.Scheduled, RunAtMS: integer(at["run_at"]), Duplicate: true}
+	e := delayqueue.Enqueued{ID: j.ID, State: delayqueue.Scheduled, RunAt: moment(at["run_at"]), Duplicate: true}
 	if found {
 		e.Differs, e.Durable = !sameContent(&j, &there.Job), there.Durable
 	}
@@ -154,8 +157,9 @@ func sameContent(a, b *delayqueue.Job) bool {
 	return string(a.Payload) == string(b.Payload) && a.Group == b.Group && maps.Equal(a.Headers, b.Headers)
 }
 
-// Due reads up to limit jobs that were due at nowMS and that nobody has claimed or sent.
-func (o *Outbox) Due(ctx context.Context, nowMS int64, limit int) ([]Item, error) {
+// Due reads up to limit jobs that were due at now and that nobody has claimed or sent.
+func (o *Outbox) Due(ctx context.Context, now time.Time, limit int) ([]Item, error) {
+	nowMS := now.UnixMilli()
 	var due []Item
 	for _, prefix := range []string{duePrefix, durablePrefix} {
 		found, err := o.read(ctx, prefix, nowMS, nowMS, limit-len(due))
@@ -168,15 +172,15 @@ func (o *Outbox) Due(ctx context.Context, nowMS int64, limit int) ([]Item, error
 }
 
 // ToReturn reads up to limit items of each kind that belong into Redis: those that were sent, all
-// that were taken in while it was down, and durable ones that are due before untilMS. What somebody
+// that were taken in while it was down, and durable ones that are due before until. What somebody
 // has claimed is not among them.
-func (o *Outbox) ToReturn(ctx context.Context, untilMS int64, limit int) ([]Item, error) {
+func (o *Outbox) ToReturn(ctx context.Context, until time.Time, limit int) ([]Item, error) {
 	const always = 1 << 50
 	var out []Item
 	for _, part := range []struct {
 		prefix string
 		until  int64
-	}{{sentPrefix, always}, {duePrefix, always}, {durablePrefix, untilMS}} {
+	}{{sentPrefix, always}, {duePrefix, always}, {durablePrefix, until.UnixMilli()}} {
 		found, err := o.read(ctx, part.prefix, part.until, o.now().UnixMilli(), limit)
 		if err != nil {
 			return nil, err

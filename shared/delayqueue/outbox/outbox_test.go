@@ -37,8 +37,11 @@ func newBox(t testing.TB) *box {
 	return b
 }
 
+// at is an instant in ms since the epoch.
+func at(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+
 func job(id string, runAtMS int64) delayqueue.Job {
-	return delayqueue.Job{ID: id, Payload: json.RawMessage(`{"id":"` + id + `"}`), RunAtMS: runAtMS, MaxAttempts: 1,
+	return delayqueue.Job{ID: id, Payload: json.RawMessage(`{"id":"` + id + `"}`), RunAt: at(runAtMS), MaxAttempts: 1,
 		Backoff: delayqueue.DefaultBackoff()}
 }
 
@@ -55,14 +58,14 @@ func (b *box) put(t testing.TB, durable bool, jobs ...delayqueue.Job) {
 // due is what is due at an instant, without a bound.
 func (b *box) due(t testing.TB, atMS int64) []Item {
 	t.Helper()
-	items, err := b.Due(t.Context(), atMS, 10_000)
+	items, err := b.Due(t.Context(), at(atMS), 10_000)
 	require.NoError(t, err)
 	return items
 }
 
 func (b *box) toReturn(t testing.TB, untilMS int64) []Item {
 	t.Helper()
-	items, err := b.ToReturn(t.Context(), untilMS, 10_000)
+	items, err := b.ToReturn(t.Context(), at(untilMS), 10_000)
 	require.NoError(t, err)
 	return items
 }
@@ -103,7 +106,7 @@ func TestAJobThatWasTakenInIsDueAtItsTimeWithAllThatItHad(t *testing.T) {
 	want := job("a", base+5000)
 	want.Group, want.Headers, want.Trace, want.MaxAttempts, want.AckTimeout = "g", map[string]string{"k": "v"},
 		"00-trace", 3, time.Minute
-	want.ExpiresAtMS = base + 9000
+	want.ExpiresAt = at(base + 9000)
 	b.put(t, false, want)
 
 	require.Empty(t, b.due(t, base+4999))
@@ -130,7 +133,7 @@ func TestAPayloadIsKeptByteByByteAndNeverGrows(t *testing.T) {
 		require.NoError(t, errs[0])
 		require.False(t, known[0].Differs, id)
 	}
-	require.NoError(t, b.Change(t.Context(), queue, "large", base+1, nil))
+	require.NoError(t, b.Change(t.Context(), queue, "large", at(base+1), nil))
 	for _, item := range b.due(t, base+1) {
 		require.Equal(t, payloads[item.Job.ID], string(item.Job.Payload))
 		raw, err := b.get(t.Context(), str(item.pk), str(item.sk))
@@ -152,8 +155,8 @@ func TestADelayCountsFromTheClockOfWhoTookTheJobIn(t *testing.T) {
 	results, errs := b.Put(t.Context(), queue, []delayqueue.Job{j, job("past", 1)}, false)
 	require.NoError(t, errs[0])
 	require.NoError(t, errs[1])
-	require.Equal(t, base+1500, results[0].RunAtMS)
-	require.Equal(t, base, results[1].RunAtMS, "the past means now")
+	require.Equal(t, at(base+1500), results[0].RunAt)
+	require.Equal(t, at(base), results[1].RunAt, "the past means now")
 }
 
 func TestAJobThatIsTakenInTwiceIsThereOnce(t *testing.T) {
@@ -162,7 +165,7 @@ func TestAJobThatIsTakenInTwiceIsThereOnce(t *testing.T) {
 	results, errs := b.Put(t.Context(), queue, []delayqueue.Job{job("a", base+9000), job("b", base+9000)}, false)
 	require.NoError(t, errs[0])
 	require.NoError(t, errs[1])
-	require.Equal(t, delayqueue.Enqueued{ID: "a", State: delayqueue.Scheduled, RunAtMS: base + 1000, Duplicate: true},
+	require.Equal(t, delayqueue.Enqueued{ID: "a", State: delayqueue.Scheduled, RunAt: at(base + 1000), Duplicate: true},
 		results[0], "it stands as it was")
 	require.False(t, results[1].Duplicate, "each job for itself")
 	require.ElementsMatch(t, []string{"a", "b"}, ids(b.due(t, base+9000)))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -103,7 +104,7 @@ func send(t testing.TB, f *fakeSQS, url string, jobs ...delayqueue.Claimed) []Re
 }
 
 func job(id string) delayqueue.Claimed {
-	return delayqueue.Claimed{ID: id, Attempt: 1, RunAtMS: 1_750_000_000_000,
+	return delayqueue.Claimed{ID: id, Attempt: 1, RunAt: time.UnixMilli(1_750_000_000_000),
 		Payload: json.RawMessage(`{"id":"` + id + `"}`)}
 }
 

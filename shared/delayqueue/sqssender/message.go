@@ -24,7 +24,7 @@ func message(queue string, j *delayqueue.Claimed) (entry types.SendMessageBatchR
 		"sluice-job-id":  value(j.ID),
 		"sluice-queue":   value(queue),
 		"sluice-attempt": value(strconv.Itoa(j.Attempt)),
-		"sluice-run-at":  value(strconv.FormatInt(j.RunAtMS, 10)),
+		"sluice-run-at":  value(strconv.FormatInt(j.RunAt.UnixMilli(), 10)),
 	}
 	if why := addHeaders(attributes, j.Headers); why != "" {
 		return entry, 0, why

@@ -1,0 +1,26 @@
+package delayqueue
+
+import "time"
+
+// Redis and its scripts work in whole milliseconds. These functions convert at that border; package
+// instant converts durations.
+
+// unixMS returns t in milliseconds since the epoch, rounded up: what waits for t never starts early.
+func unixMS(t time.Time) int64 {
+	ms := t.UnixMilli()
+	if t.Nanosecond()%int(time.Millisecond) != 0 {
+		ms++
+	}
+	return ms
+}
+
+// fromUnixMS converts milliseconds since the epoch to a time in UTC.
+func fromUnixMS(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+
+// fromOptionalUnixMS is fromUnixMS, except that 0 is the zero time.
+func fromOptionalUnixMS(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return fromUnixMS(ms)
+}
