@@ -4,56 +4,35 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
 
-	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"github.com/sluicehq/sluice/shared/awsenv"
 	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/shared/policy/dynamopolicy"
 	"github.com/sluicehq/sluice/shared/ratelimit"
 	"github.com/sluicehq/sluice/shared/redisconn"
-	"github.com/sluicehq/sluice/shared/redisconn/elasticacheauth"
-	"github.com/sluicehq/sluice/shared/telemetry"
+	"github.com/sluicehq/sluice/shared/startup"
 )
 
-func main() {
-	redisconn.SilenceDriver()
-	if err := run(context.Background(), os.Getenv, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "limit:", err)
-		os.Exit(1)
-	}
-}
+func main() { startup.Main("limit", build) }
 
-func run(ctx context.Context, getenv func(string) string, out io.Writer) error {
-	cfg, err := elasticacheauth.FromEnv(getenv)
-	if err != nil {
-		return err
+func build(ctx context.Context, env *startup.Env) (any, error) {
+	conn := env.Redis(redisconn.Config{})
+	dynamo, table := env.DynamoDB(), env.Table("SLUICE_POLICY_TABLE", "policies")
+	if err := env.Err(); err != nil {
+		return nil, err
 	}
-	conn, err := redisconn.Open(cfg)
-	if err != nil {
-		return err
-	}
-	table := getenv("SLUICE_POLICY_TABLE")
-	if table == "" {
-		return errors.New("SLUICE_POLICY_TABLE is not set: give the name of the DynamoDB table of the policies")
-	}
-	aws, err := awsenv.Config(getenv)
-	if err != nil {
-		return err
-	}
-	store := dynamopolicy.New(dynamodb.NewFromConfig(aws), table)
-	log, metrics := telemetry.FromEnv(getenv, out, "limit")
+
+	store := dynamopolicy.New(dynamo, table)
 	a := &api{
-		limiter: ratelimit.New(ctx, ratelimit.NewRedis(conn)), store: store,
-		cache:  policy.NewCache(store, policy.CacheConfig{}),
-		doctor: newDoctor(conn, store), log: log, metrics: metrics,
-		authorizer: authorizerConfig{Policy: getenv("SLUICE_AUTHORIZER_POLICY"), Key: getenv("SLUICE_AUTHORIZER_KEY")},
+		limiter: ratelimit.New(ctx, ratelimit.NewRedis(conn)),
+		store:   store,
+		cache:   policy.NewCache(store, policy.CacheConfig{}),
+		doctor:  newDoctor(conn, store),
+		log:     env.Log,
+		metrics: env.Metrics,
+		authorizer: authorizerConfig{
+			Policy: env.Get("SLUICE_AUTHORIZER_POLICY"),
+			Key:    env.Get("SLUICE_AUTHORIZER_KEY"),
+		},
 	}
-	lambda.StartWithOptions(a.lambda(a.routes()), lambda.WithContext(ctx))
-	return nil
+	return a.lambda(a.routes()), nil
 }

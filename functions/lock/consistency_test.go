@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"maps"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/sluicehq/sluice/localstack/redistest"
 	"github.com/sluicehq/sluice/shared/httpapi/apitest"
+	"github.com/sluicehq/sluice/shared/startup"
 )
 
 func TestALockHasTheSameLifeUnderEveryConsistency(t *testing.T) {
@@ -105,7 +107,7 @@ func TestTheEnvironmentSaysWhichStoresThereAre(t *testing.T) {
 		"two nodes": {[]map[string]string{redis, nodes(r.URL + "," + r.URL)}, false, false,
 			"at least 3 nodes"},
 		"a node that is no URL": {[]map[string]string{redis, nodes(r.URL + ",%," + r.URL)}, false, false,
-			"lock node 2"},
+			"SLUICE_LOCK_NODES, URL 2"},
 		"a table without an account": {[]map[string]string{redis, table}, false, false, "AWS_REGION"},
 		"a redis that is no URL":     {[]map[string]string{{"SLUICE_REDIS_URL": "%"}}, false, false, "redis"},
 	} {
@@ -115,7 +117,7 @@ func TestTheEnvironmentSaysWhichStoresThereAre(t *testing.T) {
 			for _, part := range tc.env {
 				maps.Copy(env, part)
 			}
-			b, err := open(func(name string) string { return env[name] })
+			b, err := open(startup.NewEnv("lock", func(name string) string { return env[name] }, io.Discard))
 			if tc.problem != "" {
 				require.ErrorContains(t, err, tc.problem)
 				return

@@ -48,43 +48,6 @@ func (c Config) withDefaults() Config {
 // MaxShards bounds the parts of a queue.
 const MaxShards = 256
 
-// ConfigFromEnv reads SLUICE_QUEUE_SHARDS, SLUICE_DEDUP_WINDOW_MS and SLUICE_DEAD_RETENTION_MS
-// through getenv.
-func ConfigFromEnv(getenv func(string) string) (Config, error) {
-	var c Config
-	for name, set := range map[string]func(int64) error{
-		"SLUICE_QUEUE_SHARDS": func(n int64) error { c.Shards = int(n); return within(n, 1, MaxShards) },
-		"SLUICE_DEDUP_WINDOW_MS": func(n int64) error {
-			c.DedupWindow = time.Duration(n) * time.Millisecond
-			return within(n, 1000, 7*86_400_000)
-		},
-		"SLUICE_DEAD_RETENTION_MS": func(n int64) error {
-			c.DeadRetention = time.Duration(n) * time.Millisecond
-			return within(n, 1000, 366*86_400_000)
-		},
-	} {
-		text := getenv(name)
-		if text == "" {
-			continue
-		}
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err == nil {
-			err = set(n)
-		}
-		if err != nil {
-			return c, fmt.Errorf("%s is %q: %w", name, text, err)
-		}
-	}
-	return c, nil
-}
-
-func within(n, low, high int64) error {
-	if n < low || n > high {
-		return fmt.Errorf("it must be %d to %d", low, high)
-	}
-	return nil
-}
-
 //go:embed scripts/*.lua
 var sources embed.FS
 

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -53,16 +54,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// ConfigFromEnv reads SLUICE_REDIS_URL and SLUICE_REDIS_CLUSTER through getenv.
-func ConfigFromEnv(getenv func(string) string) (Config, error) {
-	urls := SplitList(getenv("SLUICE_REDIS_URL"))
-	if len(urls) == 0 {
-		return Config{}, errors.New("SLUICE_REDIS_URL is not set: give a redis:// or rediss:// URL")
-	}
-	return Config{URLs: urls, Cluster: getenv("SLUICE_REDIS_CLUSTER") == "true"}, nil
-}
-
-// SplitList splits a comma-separated list and drops what is empty.
+// SplitList splits a comma-separated list of URLs and drops empty elements.
 func SplitList(s string) []string {
 	var out []string
 	for part := range strings.SplitSeq(s, ",") {
@@ -73,13 +65,22 @@ func SplitList(s string) []string {
 	return out
 }
 
+// invalidURL describes an URL that cannot be parsed. The text of an [url.Error] is left out: it may
+// hold the password.
+func invalidURL(err error) error {
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return errors.New("redis URL is not valid")
+	}
+	return fmt.Errorf("redis URL is not valid: %w", err)
+}
+
 // options never retries inside the driver: a caller decides what is safe to send twice.
 func (c Config) options() (*redis.UniversalOptions, error) {
 	var o redis.UniversalOptions
 	for _, u := range c.URLs {
 		parsed, err := redis.ParseURL(u)
 		if err != nil {
-			return nil, fmt.Errorf("redis URL is not valid: %w", err)
+			return nil, invalidURL(err)
 		}
 		o.Addrs = append(o.Addrs, parsed.Addr)
 		o.Username, o.Password, o.DB, o.TLSConfig = parsed.Username, parsed.Password, parsed.DB, parsed.TLSConfig

@@ -47,9 +47,14 @@ type Metrics struct {
 // DefaultNamespace is where metrics go unless the deployment says otherwise.
 const DefaultNamespace = "Sluice"
 
-// NewMetrics writes to w under the namespace "Sluice" with the dimension function.
+// NewMetrics returns Metrics that write to w in [DefaultNamespace], with the dimension function.
 func NewMetrics(w io.Writer, function string) *Metrics {
-	return &Metrics{w: w, namespace: DefaultNamespace, base: map[string]string{"function": function}, now: time.Now}
+	return NewMetricsIn(w, DefaultNamespace, function)
+}
+
+// NewMetricsIn is [NewMetrics] with another namespace.
+func NewMetricsIn(w io.Writer, namespace, function string) *Metrics {
+	return &Metrics{w: w, namespace: namespace, base: map[string]string{"function": function}, now: time.Now}
 }
 
 // Discard drops every metric.

@@ -54,27 +54,6 @@ func TestTheLogIsJSONAndKeepsToItsLevel(t *testing.T) {
 	require.Equal(t, "r1", line["request_id"])
 }
 
-func TestTheEnvironmentNamesTheLevelAndTheNamespace(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct{ namespace, want string }{
-		"a deployment of its own": {"Sluice/prod", "Sluice/prod"},
-		"nothing said":            {"", telemetry.DefaultNamespace},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var out bytes.Buffer
-			log, metrics := telemetry.FromEnv(func(variable string) string {
-				return map[string]string{"SLUICE_METRICS_NAMESPACE": c.namespace, "SLUICE_LOG_LEVEL": "error"}[variable]
-			}, &out, "lock")
-			log.Warn("quiet")
-			metrics.Emit(nil, telemetry.One("lock_hold", telemetry.Milliseconds, 1))
-			require.Contains(t, out.String(), `"Namespace":"`+c.want+`"`)
-			require.NotContains(t, out.String(), "quiet")
-			require.Contains(t, out.String(), `"function":"lock"`)
-		})
-	}
-}
-
 func TestTheCatalogueHasEachMetricOnceWithFewDimensions(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]bool)

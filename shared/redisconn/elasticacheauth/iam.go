@@ -15,9 +15,9 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// connectionLife is how long a connection is used. ElastiCache ends one that authenticated with IAM
+// MaxConnAge is how long to use a connection that authenticated with IAM, which ElastiCache closes
 // after 12 hours.
-const connectionLife = 11 * time.Hour
+const MaxConnAge = 11 * time.Hour
 
 // tokenLife is how long ElastiCache takes a token, in seconds: no more than 15 minutes.
 const tokenLife = "900"

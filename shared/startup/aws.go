@@ -1,0 +1,61 @@
+package startup
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// AWS returns the AWS configuration that Lambda puts into the environment: AWS_REGION,
+// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. The credentials are valid for as
+// long as the execution environment lives. AWS_ENDPOINT_URL, if set, is the endpoint of every
+// service: a local AWS.
+//
+// The loader of the SDK also supports profiles, SSO, web identities, containers and instance
+// metadata. A function has none of them, and they would be a tenth of its size.
+func (e *Env) AWS() aws.Config {
+	if e.aws == nil {
+		cfg, err := awsConfig(e.getenv)
+		if err != nil {
+			e.wrong = append(e.wrong, err)
+		}
+		e.aws = &cfg
+	}
+	return *e.aws
+}
+
+// DynamoDB returns a client with the configuration of [Env.AWS].
+func (e *Env) DynamoDB() *dynamodb.Client { return dynamodb.NewFromConfig(e.AWS()) }
+
+func awsConfig(getenv func(string) string) (aws.Config, error) {
+	var missing []string
+	required := func(variable string) string {
+		value := getenv(variable)
+		if value == "" {
+			missing = append(missing, variable)
+		}
+		return value
+	}
+	region, id, secret := required("AWS_REGION"), required("AWS_ACCESS_KEY_ID"), required("AWS_SECRET_ACCESS_KEY")
+	switch len(missing) {
+	case 0:
+	case 1:
+		return aws.Config{}, fmt.Errorf("%s is not set; Lambda sets it, set it yourself elsewhere", missing[0])
+	default:
+		return aws.Config{}, errors.New(strings.Join(missing, " and ") + " are not set; Lambda sets them, set them yourself elsewhere")
+	}
+
+	cfg := aws.Config{
+		Region: region,
+		Credentials: aws.NewCredentialsCache(
+			credentials.NewStaticCredentialsProvider(id, secret, getenv("AWS_SESSION_TOKEN"))),
+	}
+	if endpoint := getenv("AWS_ENDPOINT_URL"); endpoint != "" {
+		cfg.BaseEndpoint = aws.String(endpoint)
+	}
+	return cfg, nil
+}

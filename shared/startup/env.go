@@ -1,0 +1,96 @@
+package startup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/sluicehq/sluice/shared/telemetry"
+)
+
+// Env is the environment of one function. Its methods read variables and open connections. They
+// collect what is wrong instead of returning it, so that one start reports every mistake; what they
+// return is usable only if [Env.Err] returns nil.
+type Env struct {
+	// Log has the level SLUICE_LOG_LEVEL: debug, info (the default), warn or error.
+	Log *slog.Logger
+	// Metrics has the namespace SLUICE_METRICS_NAMESPACE, by default "Sluice". Two deployments in
+	// one account need two namespaces; otherwise the heartbeat of one hides that the other stopped.
+	Metrics *telemetry.Metrics
+
+	getenv      func(string) string
+	wrong       []error
+	aws         *aws.Config
+	terminating context.Context
+	drain       func()
+}
+
+// NewEnv makes the environment of a function whose log and metrics go to out.
+func NewEnv(function string, getenv func(string) string, out io.Writer) *Env {
+	namespace := getenv("SLUICE_METRICS_NAMESPACE")
+	if namespace == "" {
+		namespace = telemetry.DefaultNamespace
+	}
+	return &Env{
+		Log:     telemetry.NewLogger(out, getenv("SLUICE_LOG_LEVEL"), function),
+		Metrics: telemetry.NewMetricsIn(out, namespace, function),
+		getenv:  getenv,
+	}
+}
+
+// Err returns everything that was wrong so far, joined with [errors.Join], or nil.
+func (e *Env) Err() error { return errors.Join(e.wrong...) }
+
+// Get returns a variable that may be empty.
+func (e *Env) Get(variable string) string { return e.getenv(variable) }
+
+// Table returns the name of a DynamoDB table, which the variable must have. purpose completes the
+// error: "policies".
+func (e *Env) Table(variable, purpose string) string {
+	return e.required(variable, "give the name of the DynamoDB table of the "+purpose)
+}
+
+// required returns a variable that must not be empty. advice says what to give.
+func (e *Env) required(variable, advice string) string {
+	value := e.getenv(variable)
+	if value == "" {
+		e.refuse("%s is not set; %s", variable, advice)
+	}
+	return value
+}
+
+// flag reads a variable that is true or false; empty is false.
+func (e *Env) flag(variable string) bool {
+	switch value := e.getenv(variable); value {
+	case "true":
+		return true
+	case "", "false":
+		return false
+	default:
+		e.refuse("%s is %q; give true or false", variable, value)
+		return false
+	}
+}
+
+// number reads a variable that is a whole number from low to high; empty is 0.
+func (e *Env) number(variable string, low, high int64) int64 {
+	text := e.getenv(variable)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < low || n > high {
+		e.refuse("%s is %q; give a whole number from %d to %d", variable, text, low, high)
+		return 0
+	}
+	return n
+}
+
+func (e *Env) refuse(format string, args ...any) {
+	e.wrong = append(e.wrong, fmt.Errorf(format, args...))
+}

@@ -1,0 +1,107 @@
+package startup
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"github.com/sluicehq/sluice/shared/redisconn"
+	"github.com/sluicehq/sluice/shared/redisconn/elasticacheauth"
+)
+
+// Redis opens the deployment's Redis. cfg may set timeouts and the pool; its other fields come from
+// the environment: SLUICE_REDIS_URL and SLUICE_REDIS_CLUSTER give the address, and SLUICE_REDIS_AUTH
+// the authentication:
+//
+//	none      the user and the password of the URL; the default
+//	password  the secret SLUICE_REDIS_SECRET_ARN has the password of SLUICE_REDIS_USER, or of the
+//	          user in the secret if that is not set
+//	iam       tokens for SLUICE_REDIS_USER and the cache SLUICE_REDIS_IAM_RESOURCE, which is
+//	          serverless if SLUICE_REDIS_SERVERLESS is true
+//
+// It makes no call: the first connection is made, and a secret read, when it is needed.
+func (e *Env) Redis(cfg redisconn.Config) *redisconn.Conn {
+	return e.open("SLUICE_REDIS_URL", e.redisConfig(cfg))
+}
+
+func (e *Env) redisConfig(cfg redisconn.Config) redisconn.Config {
+	cfg.URLs = redisconn.SplitList(e.getenv("SLUICE_REDIS_URL"))
+	if len(cfg.URLs) == 0 {
+		e.refuse("SLUICE_REDIS_URL is not set; give a redis:// or rediss:// URL")
+	}
+	cfg.Cluster = e.flag("SLUICE_REDIS_CLUSTER")
+
+	switch auth := e.getenv("SLUICE_REDIS_AUTH"); auth {
+	case "", "none":
+	case "password":
+		arn := e.required("SLUICE_REDIS_SECRET_ARN",
+			"SLUICE_REDIS_AUTH=password needs the ARN of the secret with the password")
+		secrets := secretsmanager.NewFromConfig(e.AWS())
+		cfg.Credentials = elasticacheauth.NewSecret(secrets, arn, e.getenv("SLUICE_REDIS_USER")).Provide
+	case "iam":
+		e.useIAM(&cfg, elasticacheauth.IAM{
+			User: e.required("SLUICE_REDIS_USER", "SLUICE_REDIS_AUTH=iam needs the name of the ElastiCache user"),
+			Resource: e.required("SLUICE_REDIS_IAM_RESOURCE",
+				"SLUICE_REDIS_AUTH=iam needs the name of the replication group or serverless cache"),
+			Serverless: e.flag("SLUICE_REDIS_SERVERLESS"),
+		})
+	default:
+		e.refuse("SLUICE_REDIS_AUTH is %q; give none, password or iam", auth)
+	}
+	return cfg
+}
+
+// LockNodes opens the nodes of the quorum, whose URLs SLUICE_LOCK_NODES lists; if it is empty there
+// is no quorum, and LockNodes returns nil. SLUICE_LOCK_IAM_RESOURCES lists the name of each node's
+// cache in the same order, for authentication with tokens for SLUICE_LOCK_USER; if it is empty the
+// URLs have the passwords.
+func (e *Env) LockNodes(callTimeout time.Duration) []*redisconn.Conn {
+	var nodes []*redisconn.Conn
+	for i, cfg := range e.lockNodeConfigs() {
+		cfg.CallTimeout = callTimeout
+		nodes = append(nodes, e.open(fmt.Sprintf("SLUICE_LOCK_NODES, URL %d", i+1), cfg))
+	}
+	return nodes
+}
+
+func (e *Env) lockNodeConfigs() []redisconn.Config {
+	urls := redisconn.SplitList(e.getenv("SLUICE_LOCK_NODES"))
+	nodes := make([]redisconn.Config, len(urls))
+	for i, url := range urls {
+		nodes[i].URLs = []string{url}
+	}
+	resources := redisconn.SplitList(e.getenv("SLUICE_LOCK_IAM_RESOURCES"))
+	if len(resources) == 0 {
+		return nodes
+	}
+	if len(resources) != len(urls) {
+		e.refuse("SLUICE_LOCK_IAM_RESOURCES lists %d caches and SLUICE_LOCK_NODES lists %d URLs; "+
+			"give one cache for each URL, in the same order", len(resources), len(urls))
+		return nil
+	}
+	user := e.required("SLUICE_LOCK_USER", "SLUICE_LOCK_IAM_RESOURCES needs the name of the ElastiCache user")
+	for i, resource := range resources {
+		e.useIAM(&nodes[i], elasticacheauth.IAM{User: user, Resource: resource})
+	}
+	return nodes
+}
+
+// useIAM authenticates connections with tokens that the function's own credentials sign.
+func (e *Env) useIAM(cfg *redisconn.Config, iam elasticacheauth.IAM) {
+	loaded := e.AWS()
+	iam.Region, iam.Credentials = loaded.Region, loaded.Credentials
+	cfg.Credentials, cfg.MaxConnAge = iam.Provide, elasticacheauth.MaxConnAge
+}
+
+// open opens a connection, unless something is wrong already. source names the variable of the URLs.
+func (e *Env) open(source string, cfg redisconn.Config) *redisconn.Conn {
+	if len(e.wrong) > 0 {
+		return nil
+	}
+	conn, err := redisconn.Open(cfg)
+	if err != nil {
+		e.refuse("%s: %w; give a redis:// or rediss:// URL", source, err)
+	}
+	return conn
+}

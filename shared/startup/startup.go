@@ -1,0 +1,71 @@
+// Package startup starts the functions: it reads the environment, opens the connections to Redis
+// and AWS, makes the log and the metrics, and runs the Lambda handler. No other package reads the
+// environment.
+//
+// A function's main.go is the wiring:
+//
+//	func main() { startup.Main("limit", build) }
+//
+//	func build(ctx context.Context, env *startup.Env) (any, error) {
+//		conn, table := env.Redis(redisconn.Config{}), env.Table("SLUICE_POLICY_TABLE", "policies")
+//		if err := env.Err(); err != nil {
+//			return nil, err
+//		}
+//		…
+//	}
+package startup
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/sluicehq/sluice/shared/redisconn"
+)
+
+// Build makes the handler of a function, as [lambda.Start] wants it. It returns [Env.Err] before it
+// uses anything that it got from the environment.
+type Build func(ctx context.Context, env *Env) (handler any, err error)
+
+// Main runs a function until its process ends. If build fails, Main prints each problem and exits
+// with the status 1.
+func Main(function string, build Build) {
+	redisconn.SilenceDriver()
+	ctx := context.Background()
+	env := NewEnv(function, os.Getenv, os.Stdout)
+
+	handler, err := build(ctx, env)
+	if err != nil {
+		for _, problem := range problems(err) {
+			fmt.Fprintf(os.Stderr, "%s: %s\n", function, problem)
+		}
+		os.Exit(1)
+	}
+	if env.drain == nil {
+		lambda.StartWithOptions(handler, lambda.WithContext(ctx))
+		return
+	}
+	go lambda.StartWithOptions(handler, lambda.WithContext(ctx))
+	<-env.terminating.Done()
+	env.drain()
+}
+
+// DrainOnSIGTERM keeps the process alive after a SIGTERM until drain returns. The returned context
+// ends when the signal arrives. Without it, a SIGTERM ends the process immediately.
+func (e *Env) DrainOnSIGTERM(ctx context.Context, drain func()) context.Context {
+	e.drain = drain
+	e.terminating, _ = signal.NotifyContext(ctx, syscall.SIGTERM) // until the process ends
+	return e.terminating
+}
+
+// problems splits a joined error into its parts.
+func problems(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // only the outermost one
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
