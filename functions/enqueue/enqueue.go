@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"net/http"
+	"regexp"
+	"strings"
 
 	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/fault"
@@ -12,6 +14,9 @@ import (
 
 // degradedOutbox is the value of Sluice-Degraded when a job was taken in without Redis.
 const degradedOutbox = "enqueue-outbox"
+
+// traceparent is a W3C trace context (https://www.w3.org/TR/trace-context/), version 00.
+var traceparent = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
 type enqueuedBody struct {
 	ID        string           `json:"id"`
@@ -40,12 +45,16 @@ func (a *api) enqueue(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.Decode(r, &body); err != nil {
 		return err
 	}
-	var f fault.Fields
-	body.identify(&f, r)
-	job, err := body.parse(f, a.queueType(queue), r.Header.Get("traceparent"))
-	if err != nil {
+	if err := body.tooLarge(); err != nil {
 		return err
 	}
+	var f fault.Fields
+	body.identify(&f, r)
+	job := body.parse(&f, a.fifo(queue))
+	if err := f.Err(); err != nil {
+		return err
+	}
+	job.Trace = trace(r)
 	results, errs, degraded := a.take(r.Context(), queue, []delayqueue.Job{job})
 	if errs[0] != nil {
 		return errs[0]
@@ -60,8 +69,13 @@ func (a *api) enqueue(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.Write(w, status, enqueuedOf(queue, results[0]))
 }
 
-func (a *api) queueType(queue string) delayqueue.QueueType {
-	return delayqueue.QueueTypeOf(a.urls[queue])
+func (a *api) fifo(queue string) bool { return strings.HasSuffix(a.urls[queue], ".fifo") }
+
+func trace(r *http.Request) string {
+	if t := r.Header.Get("traceparent"); traceparent.MatchString(t) {
+		return t
+	}
+	return ""
 }
 
 type batchBody struct {
@@ -84,11 +98,12 @@ func (a *api) enqueueBatch(w http.ResponseWriter, r *http.Request) error {
 	var jobs []delayqueue.Job
 	var at []int
 	for i := range body.Jobs {
-		job, err := body.Jobs[i].parse(nil, a.queueType(queue), r.Header.Get("traceparent"))
+		job, err := a.parseOne(queue, &body.Jobs[i])
 		if err != nil {
 			results[i] = problem(r.Context(), err)
 			continue
 		}
+		job.Trace = trace(r)
 		jobs, at = append(jobs, job), append(at, i)
 	}
 	enqueued, errs, degraded := a.take(r.Context(), queue, jobs)
@@ -103,6 +118,15 @@ func (a *api) enqueueBatch(w http.ResponseWriter, r *http.Request) error {
 		httpapi.Degraded(w, degradedOutbox)
 	}
 	return httpapi.Write(w, http.StatusOK, map[string]any{"results": results})
+}
+
+func (a *api) parseOne(queue string, body *newJob) (delayqueue.Job, error) {
+	if err := body.tooLarge(); err != nil {
+		return delayqueue.Job{}, err
+	}
+	var f fault.Fields
+	job := body.parse(&f, a.fifo(queue))
+	return job, f.Err()
 }
 
 func problem(ctx context.Context, err error) map[string]any {

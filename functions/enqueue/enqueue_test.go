@@ -54,7 +54,7 @@ func TestEveryMistakeInAJobIsNamed(t *testing.T) {
 			[]string{"ack_timeout_ms"}},
 		"a backoff out of its ranges": {object{"payload": 1,
 			"backoff": object{"initial_ms": 0, "max_ms": -1, "multiplier": 0.5}},
-			[]string{"backoff.initial_ms", "backoff.max_ms", "backoff.multiplier"}},
+			[]string{"backoff.initial_ms", "backoff.max_ms", "backoff.max_ms", "backoff.multiplier"}},
 		"a backoff that ends too soon": {object{"payload": 1, "backoff": object{"initial_ms": 10, "max_ms": 9}},
 			[]string{"backoff.max_ms"}},
 		"an unknown field of a backoff": {object{"payload": 1, "backoff": object{"factor": 2}},

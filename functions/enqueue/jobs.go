@@ -66,19 +66,25 @@ type changeBody struct {
 
 func (b *changeBody) parse() (delayqueue.Change, error) {
 	var f fault.Fields
-	change, err := delayqueue.Change{
-		RunAt:   parseInstant(&f, "run_at", b.RunAt),
-		Delay:   parseDelay(b.DelayMS),
-		Payload: b.Payload,
-	}.Normalize()
-	return change, f.Join(err)
-}
-
-func parseDelay(ms *int64) *time.Duration {
-	if ms == nil {
-		return nil
+	c := delayqueue.Change{Payload: b.Payload}
+	if b.RunAt == nil && b.DelayMS == nil && b.Payload == nil {
+		f.Add("body", "must have run_at, delay_ms or payload")
 	}
-	return new(instant.Milliseconds(*ms))
+	if b.RunAt != nil && b.DelayMS != nil {
+		f.Add("run_at", "excludes delay_ms: give one of them")
+	}
+	if b.RunAt != nil {
+		c.RunAt = checkInstant(&f, "run_at", *b.RunAt)
+	}
+	if b.DelayMS != nil {
+		delay := checkDelay(&f, "delay_ms", *b.DelayMS)
+		c.Delay = &delay
+	}
+	checkText(&f, b.Payload)
+	if err := checkPayload(b.Payload); err != nil {
+		return c, err
+	}
+	return c, f.Err()
 }
 
 func (a *api) reschedule(w http.ResponseWriter, r *http.Request) error {
@@ -153,11 +159,24 @@ func (a *api) ack(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.Decode(r, &body); err != nil {
 		return err
 	}
-	info, err := a.queues.Ack(r.Context(), queue, id, explicit(body.Attempt))
+	var f fault.Fields
+	attempt := checkAttempt(&f, body.Attempt)
+	if err := f.Err(); err != nil {
+		return err
+	}
+	info, err := a.queues.Ack(r.Context(), queue, id, attempt)
 	if err != nil {
 		return err
 	}
 	return httpapi.Write(w, http.StatusOK, settledOf(queue, info))
+}
+
+func checkAttempt(f *fault.Fields, attempt *int) int {
+	if attempt == nil || *attempt < 1 || *attempt > delayqueue.MaxAttempts {
+		f.Add("attempt", "is required and must be the sluice-attempt of the message, 1 to %d", delayqueue.MaxAttempts)
+		return 0
+	}
+	return *attempt
 }
 
 type nackBody struct {
@@ -175,7 +194,17 @@ func (a *api) nack(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.Decode(r, &body); err != nil {
 		return err
 	}
-	info, err := a.queues.Nack(r.Context(), queue, id, explicit(body.Attempt), body.Error, parseDelay(body.DelayMS))
+	var f fault.Fields
+	attempt := checkAttempt(&f, body.Attempt)
+	var delay *time.Duration
+	if body.DelayMS != nil {
+		d := checkDelay(&f, "delay_ms", *body.DelayMS)
+		delay = &d
+	}
+	if err := f.Err(); err != nil {
+		return err
+	}
+	info, err := a.queues.Nack(r.Context(), queue, id, attempt, body.Error, delay)
 	if err != nil {
 		return err
 	}
@@ -187,6 +216,8 @@ type jobPage struct {
 	NextCursor string    `json:"next_cursor,omitempty"`
 }
 
+const defaultPage = 50
+
 func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	queue, err := a.queue(r)
 	if err != nil {
@@ -196,12 +227,24 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	limit := 0
-	if text := query.Get("limit"); text != "" {
-		number, _ := strconv.Atoi(text) // 0 if it is not a number
-		limit = explicit(&number)
-	}
+	var f fault.Fields
 	state := delayqueue.State(query.Get("state"))
+	switch state {
+	case "", delayqueue.Scheduled, delayqueue.Dispatching, delayqueue.Dispatched, delayqueue.AwaitingAck,
+		delayqueue.Succeeded,
+		delayqueue.Canceled, delayqueue.Expired, delayqueue.Dead:
+	default:
+		f.Add("state", "is not a state of a job")
+	}
+	limit := defaultPage
+	if text := query.Get("limit"); text != "" {
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > delayqueue.MaxPage {
+			f.Add("limit", "must be 1 to %d", delayqueue.MaxPage)
+		}
+	}
+	if err := f.Err(); err != nil {
+		return err
+	}
 	found, next, err := a.queues.List(r.Context(), queue, state, limit, query.Get("cursor"))
 	if err != nil {
 		return err

@@ -5,7 +5,9 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
+	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/httpapi"
 )
@@ -81,7 +83,10 @@ func (a *api) pause(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var f fault.Fields
-	until := parseInstant(&f, "until", body.Until)
+	var until time.Time
+	if body.Until != nil {
+		until = checkInstant(&f, "until", *body.Until)
+	}
 	if err := f.Err(); err != nil {
 		return err
 	}
@@ -117,7 +122,29 @@ func (a *api) redrive(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.Decode(r, &body); err != nil {
 		return err
 	}
-	moved, err := a.queues.Redrive(r.Context(), queue, body.IDs, explicit(body.Limit))
+	var f fault.Fields
+	limit := 1000
+	if body.Limit != nil {
+		if limit = *body.Limit; limit < 1 || limit > 10_000 {
+			f.Add("limit", "must be 1 to 10000")
+		}
+	}
+	if body.IDs != nil && (len(body.IDs) < 1 || len(body.IDs) > delayqueue.MaxBatch) {
+		f.Add("ids", "must be 1 to %d", delayqueue.MaxBatch)
+	}
+	if body.IDs != nil && body.Limit != nil {
+		f.Add("limit", "excludes ids: give one of them")
+	}
+	for _, id := range body.IDs {
+		if !fault.ValidName(id) {
+			f.Add("ids", "each %s", fault.NameMessage)
+			break
+		}
+	}
+	if err := f.Err(); err != nil {
+		return err
+	}
+	moved, err := a.queues.Redrive(r.Context(), queue, body.IDs, limit)
 	if err != nil {
 		return err
 	}

@@ -146,13 +146,13 @@ func TestAQueueIsCountedPausedAndResumed(t *testing.T) {
 
 func TestAFIFOQueueHasGroupsAndShorterIDs(t *testing.T) {
 	f := start(t)
-	longest := strings.Repeat("i", delayqueue.MaxFIFOID)
-	f.post(t, fifos, object{"payload": 1, "id": longest, "group": strings.Repeat("g", delayqueue.MaxGroup)})
+	longest := strings.Repeat("i", maxFIFOID)
+	f.post(t, fifos, object{"payload": 1, "id": longest, "group": strings.Repeat("g", maxGroup)})
 	f.post(t, fifos, object{"payload": 1, "group": "a!~"})
 	f.post(t, fifos, object{"payload": 1}) // a group of its own
 	f.post(t, jobs, object{"payload": 1, "id": longest + "i"})
 	shown := f.Want(t, http.StatusOK, http.MethodGet, fifos+"/"+longest, nil)
-	require.Equal(t, strings.Repeat("g", delayqueue.MaxGroup), shown.Body["group"])
+	require.Equal(t, strings.Repeat("g", maxGroup), shown.Body["group"])
 	for name, c := range map[string]struct {
 		body  object
 		field string
@@ -160,7 +160,7 @@ func TestAFIFOQueueHasGroupsAndShorterIDs(t *testing.T) {
 		"an id that leaves no room":   {object{"id": longest + "i"}, "id"},
 		"a group with a space":        {object{"group": "a b"}, "group"},
 		"a group that is not ASCII":   {object{"group": "é"}, "group"},
-		"a group that is too long":    {object{"group": strings.Repeat("g", delayqueue.MaxGroup+1)}, "group"},
+		"a group that is too long":    {object{"group": strings.Repeat("g", maxGroup+1)}, "group"},
 		"a group of control letters":  {object{"group": "\x00"}, "group"},
 		"an id by header, and so too": {object{"id": strings.Repeat("i", 129)}, "id"},
 	} {

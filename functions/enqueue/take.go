@@ -92,7 +92,7 @@ func (a *api) takePlain(ctx context.Context, queue string, jobs []delayqueue.Job
 	if len(members) == 0 {
 		return false
 	}
-	found, failed := a.queues.EnqueueAccepted(ctx, queue, pick(jobs, members))
+	found, failed := a.queues.Enqueue(ctx, queue, pick(jobs, members))
 	var away []int
 	for k, i := range members {
 		results[i], errs[i] = found[k], failed[k]
@@ -131,7 +131,7 @@ func (a *api) takeDurable(ctx context.Context, queue string, jobs []delayqueue.J
 	if len(fresh) == 0 {
 		return false
 	}
-	found, failed := a.queues.EnqueueAccepted(ctx, queue, pick(jobs, fresh))
+	found, failed := a.queues.Enqueue(ctx, queue, pick(jobs, fresh))
 	degraded := false
 	var known []string
 	for k, i := range fresh {

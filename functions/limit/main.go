@@ -23,10 +23,10 @@ func build(ctx context.Context, env *startup.Env) (any, error) {
 
 	store := dynamopolicy.New(dynamo, table)
 	a := &api{
-		limiter: ratelimit.New(ctx, ratelimit.NewRedis(conn)),
+		limiter: ratelimit.New(ctx, conn),
 		store:   store,
 		cache:   policy.NewCache(store, policy.CacheConfig{}),
-		doctor:  newDoctor(conn, store),
+		checker: newHealthChecker(conn, store),
 		log:     env.Log,
 		metrics: env.Metrics,
 		authorizer: authorizerConfig{

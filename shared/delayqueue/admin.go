@@ -3,13 +3,11 @@ package delayqueue
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/instant"
 )
 
@@ -47,11 +45,6 @@ const pausesKey = "{sluice:layout}:pauses"
 // Pause stops a queue's jobs from being claimed until an instant, or until Resume if that is the
 // zero time.
 func (q *Queues) Pause(ctx context.Context, queue string, until time.Time) error {
-	var f fault.Fields
-	until = normalizeInstant(&f, "until", until)
-	if err := f.Err(); err != nil {
-		return err
-	}
 	untilMS := int64(0)
 	if !until.IsZero() {
 		untilMS = max(1, unixMS(until))
@@ -118,16 +111,9 @@ func (q *Queues) eachShard(ctx context.Context, do func(context.Context, int) er
 	return nil
 }
 
-// Redrive schedules dead jobs again, due now and at attempt 0, and returns how many it moved: the jobs
-// of ids, 1 to MaxBatch, or up to limit of the oldest if ids is nil. limit is 1 to MaxRedrive and
-// defaults to 1000.
+// Redrive sends dead jobs back to scheduled, due now, with attempt 0: those of ids, or without any
+// up to limit of the oldest. It returns how many moved.
 func (q *Queues) Redrive(ctx context.Context, queue string, ids []string, limit int) (int64, error) {
-	if err := checkRedrive(ids, limit); err != nil {
-		return 0, err
-	}
-	if limit == 0 {
-		limit = defaultRedrive
-	}
 	shards, err := q.allShards(ctx)
 	if err != nil {
 		return 0, err
@@ -161,25 +147,6 @@ func (q *Queues) Redrive(ctx context.Context, queue string, ids []string, limit 
 		}
 	}
 	return moved, nil
-}
-
-const defaultRedrive = 1000
-
-func checkRedrive(ids []string, limit int) error {
-	var f fault.Fields
-	switch {
-	case limit < 0 || limit > MaxRedrive:
-		f.Add("limit", "must be 1 to %d", MaxRedrive)
-	case ids != nil && limit != 0:
-		f.Add("limit", "excludes ids: give one of them")
-	}
-	if ids != nil && (len(ids) == 0 || len(ids) > MaxBatch) {
-		f.Add("ids", "must be 1 to %d", MaxBatch)
-	}
-	if slices.ContainsFunc(ids, func(id string) bool { return !fault.ValidName(id) }) {
-		f.Add("ids", "each %s", fault.NameMessage)
-	}
-	return f.Err()
 }
 
 func (q *Queues) redriveShard(ctx context.Context, queue string, shard int, most int64, ids []any) (int64, error) {

@@ -28,7 +28,7 @@ type Store interface {
 	Accept(ctx context.Context, queue string, shard int, jobs []delayqueue.Claimed) ([]bool, error)
 	Requeue(ctx context.Context, queue string, shard int, refused []delayqueue.Refused) ([]bool, error)
 	Maintain(ctx context.Context, queue string, shard, most int) (delayqueue.Maintained, error)
-	EnqueueAccepted(ctx context.Context, queue string, jobs []delayqueue.Job) ([]delayqueue.Enqueued, []error)
+	Enqueue(ctx context.Context, queue string, jobs []delayqueue.Job) ([]delayqueue.Enqueued, []error)
 	RecordSent(ctx context.Context, queue string, j delayqueue.Job, sentAt time.Time) error
 	Stats(ctx context.Context, queue string) (delayqueue.Stats, error)
 	RedisInfo(ctx context.Context) (redisconn.Info, error)

@@ -171,7 +171,7 @@ func (r *run) returnItem(ctx context.Context, item *outbox.Item) bool {
 	}
 	job := item.Job
 	job.Durable = item.Durable
-	results, errs := r.store.EnqueueAccepted(ctx, item.Queue, []delayqueue.Job{job})
+	results, errs := r.store.Enqueue(ctx, item.Queue, []delayqueue.Job{job})
 	if errs[0] != nil {
 		_, _ = r.outbox.Return(ctx, item, 0)
 		return false
