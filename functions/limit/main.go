@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"os"
 
 	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/shared/policy/dynamopolicy"
@@ -12,7 +13,7 @@ import (
 	"github.com/sluicehq/sluice/shared/startup"
 )
 
-func main() { startup.Main("limit", build) }
+func main() { os.Exit(startup.Run("limit", build, os.Getenv, os.Stdout, os.Stderr)) }
 
 func build(ctx context.Context, env *startup.Env) (any, error) {
 	conn := env.Redis(redisconn.Config{})
