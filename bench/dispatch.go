@@ -19,6 +19,7 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/delayqueue/sqssender"
 	"github.com/sluicehq/sluice/shared/dispatch"
+	jobservice "github.com/sluicehq/sluice/shared/jobs"
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
@@ -56,7 +57,8 @@ func (a *accepted) Send(ctx context.Context, queue, url string, claimed []delayq
 func runDispatcher(ctx context.Context, q *delayqueue.Queues, client *sqs.Client, url string,
 	want int) (*accepted, func() error) {
 	a := &accepted{Sender: sqssender.New(client, batches), want: want, done: make(chan struct{})}
-	d := dispatch.New(dispatch.Config{Queues: map[string]string{queue: url}}, q, nil, a, slog.New(slog.DiscardHandler),
+	log := slog.New(slog.DiscardHandler)
+	d := dispatch.New(dispatch.Config{Queues: map[string]string{queue: url}}, jobservice.New(q, nil, log), a, log,
 		telemetry.Discard())
 	claiming, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})

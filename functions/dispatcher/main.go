@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -12,6 +11,7 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
 	"github.com/sluicehq/sluice/shared/delayqueue/sqssender"
 	"github.com/sluicehq/sluice/shared/dispatch"
+	"github.com/sluicehq/sluice/shared/jobs"
 	"github.com/sluicehq/sluice/shared/redisconn"
 	"github.com/sluicehq/sluice/shared/startup"
 )
@@ -25,7 +25,7 @@ const (
 	batchTimeout = 10 * time.Second
 )
 
-func main() { os.Exit(startup.Run("dispatcher", build, os.Getenv, os.Stdout, os.Stderr)) }
+func main() { startup.Main("dispatcher", build) }
 
 func build(ctx context.Context, env *startup.Env) (any, error) {
 	conn := env.Redis(redisconn.Config{CallTimeout: redisTimeout, PoolSize: redisPool})
@@ -44,8 +44,9 @@ func build(ctx context.Context, env *startup.Env) (any, error) {
 	client := sqs.NewFromConfig(env.AWS(), func(o *sqs.Options) { o.RetryMaxAttempts = 1 })
 	sender := sqssender.New(bounded{client}, concurrency)
 	box := outbox.New(dynamo, table)
+	service := jobs.New(queues, box, env.Log)
 	h := &handler{
-		dispatcher: dispatch.New(dispatch.Config{Queues: urls}, queues, box, sender, env.Log, env.Metrics),
+		dispatcher: dispatch.New(dispatch.Config{Queues: urls}, service, sender, env.Log, env.Metrics),
 	}
 	h.terminating = env.DrainOnSIGTERM(ctx, h.runs.Wait)
 	return h.handle, nil

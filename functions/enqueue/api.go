@@ -4,17 +4,16 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/sluicehq/sluice/shared/delayqueue"
-	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
 	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/httpapi"
+	"github.com/sluicehq/sluice/shared/jobs"
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
+// api maps HTTP requests to calls of [jobs.Service], and their results to answers.
 type api struct {
-	queues  *delayqueue.Queues
-	outbox  *outbox.Outbox
-	urls    map[string]string // queue → SQS URL
+	jobs    *jobs.Service
+	urls    map[string]string // SQS URLs by queue
 	log     *slog.Logger
 	metrics *telemetry.Metrics
 }
@@ -37,8 +36,7 @@ func (a *api) routes() *httpapi.API {
 	return router
 }
 
-// queue reads the queue in the path. One that the deployment does not list is not found, whatever
-// its name.
+// queue reads the queue from the path. Errors: queue_not_found if the deployment does not have it.
 func (a *api) queue(r *http.Request) (string, error) {
 	name := r.PathValue("queue")
 	if !fault.ValidName(name) {
@@ -50,7 +48,7 @@ func (a *api) queue(r *http.Request) (string, error) {
 	return name, nil
 }
 
-// job reads the queue and the job in the path.
+// job reads the queue and the job's ID from the path.
 func (a *api) job(r *http.Request) (queue, id string, err error) {
 	if queue, err = a.queue(r); err != nil {
 		return "", "", err

@@ -3,20 +3,17 @@ package main
 import (
 	"context"
 	"net/http"
-	"regexp"
-	"strings"
 
 	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/httpapi"
 	"github.com/sluicehq/sluice/shared/instant"
+	"github.com/sluicehq/sluice/shared/jobs"
+	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// degradedOutbox is the value of Sluice-Degraded when a job was taken in without Redis.
+// degradedOutbox is the value of Sluice-Degraded when the outbox accepted a job and Redis did not.
 const degradedOutbox = "enqueue-outbox"
-
-// traceparent is a W3C trace context (https://www.w3.org/TR/trace-context/), version 00.
-var traceparent = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
 type enqueuedBody struct {
 	ID        string           `json:"id"`
@@ -25,7 +22,7 @@ type enqueuedBody struct {
 	RunAt     string           `json:"run_at"`
 	Attempt   int              `json:"attempt"`
 	Duplicate bool             `json:"duplicate"`
-	// the job that is known by this id is another one
+	// PayloadDiffers reports that the existing job of this ID has another content.
 	PayloadDiffers bool `json:"payload_differs,omitempty"`
 }
 
@@ -45,37 +42,46 @@ func (a *api) enqueue(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.Decode(r, &body); err != nil {
 		return err
 	}
-	if err := body.tooLarge(); err != nil {
-		return err
-	}
 	var f fault.Fields
 	body.identify(&f, r)
-	job := body.parse(&f, a.fifo(queue))
-	if err := f.Err(); err != nil {
+	job, err := body.parse(f, a.queueType(queue), r.Header.Get("traceparent"))
+	if err != nil {
 		return err
 	}
-	job.Trace = trace(r)
-	results, errs, degraded := a.take(r.Context(), queue, []delayqueue.Job{job})
-	if errs[0] != nil {
-		return errs[0]
-	}
-	if degraded {
-		httpapi.Degraded(w, degradedOutbox)
+
+	result := a.store(r.Context(), w, queue, []delayqueue.Job{job})[0]
+	if result.Err != nil {
+		return result.Err
 	}
 	status := http.StatusAccepted
-	if results[0].Duplicate {
+	if result.Enqueued.Duplicate {
 		status = http.StatusOK
 	}
-	return httpapi.Write(w, status, enqueuedOf(queue, results[0]))
+	return httpapi.Write(w, status, enqueuedOf(queue, result.Enqueued))
 }
 
-func (a *api) fifo(queue string) bool { return strings.HasSuffix(a.urls[queue], ".fifo") }
-
-func trace(r *http.Request) string {
-	if t := r.Header.Get("traceparent"); traceparent.MatchString(t) {
-		return t
+// store enqueues jobs, emits the metrics, and sets the header Sluice-Degraded if it applies.
+func (a *api) store(ctx context.Context, w http.ResponseWriter, queue string, list []delayqueue.Job) []jobs.Result {
+	results := a.jobs.Enqueue(ctx, queue, list)
+	enqueued, degraded := 0, false
+	for _, r := range results {
+		if r.Err == nil && !r.Enqueued.Duplicate {
+			enqueued++
+		}
+		degraded = degraded || r.Degraded
 	}
-	return ""
+
+	metrics := []telemetry.Metric{telemetry.One("enqueued", telemetry.Count, float64(enqueued))}
+	if degraded {
+		metrics = append(metrics, telemetry.One("degraded", telemetry.Count, 1))
+		httpapi.Degraded(w, degradedOutbox)
+	}
+	a.metrics.Emit(map[string]string{"queue": queue}, metrics...)
+	return results
+}
+
+func (a *api) queueType(queue string) delayqueue.QueueType {
+	return delayqueue.QueueTypeOf(a.urls[queue])
 }
 
 type batchBody struct {
@@ -94,41 +100,32 @@ func (a *api) enqueueBatch(w http.ResponseWriter, r *http.Request) error {
 	if len(body.Jobs) < 1 || len(body.Jobs) > delayqueue.MaxBatch {
 		return fault.Invalid("jobs", "must be 1 to %d", delayqueue.MaxBatch)
 	}
-	results := make([]any, len(body.Jobs))
-	var jobs []delayqueue.Job
-	var at []int
-	for i := range body.Jobs {
-		job, err := a.parseOne(queue, &body.Jobs[i])
-		if err != nil {
-			results[i] = problem(r.Context(), err)
-			continue
+
+	entries := make([]jobs.Result, len(body.Jobs))
+	var valid []*jobs.Result
+	var list []delayqueue.Job
+	for i := range entries {
+		e := &entries[i]
+		e.Job, e.Err = body.Jobs[i].parse(nil, a.queueType(queue), r.Header.Get("traceparent"))
+		if e.Err == nil {
+			valid, list = append(valid, e), append(list, e.Job)
 		}
-		job.Trace = trace(r)
-		jobs, at = append(jobs, job), append(at, i)
 	}
-	enqueued, errs, degraded := a.take(r.Context(), queue, jobs)
-	for k, i := range at {
-		if errs[k] != nil {
-			results[i] = problem(r.Context(), errs[k])
-			continue
-		}
-		results[i] = enqueuedOf(queue, enqueued[k])
+	for i, result := range a.store(r.Context(), w, queue, list) {
+		*valid[i] = result
 	}
-	if degraded {
-		httpapi.Degraded(w, degradedOutbox)
+
+	results := make([]any, len(entries))
+	for i, e := range entries {
+		results[i] = entryOf(r.Context(), queue, e)
 	}
 	return httpapi.Write(w, http.StatusOK, map[string]any{"results": results})
 }
 
-func (a *api) parseOne(queue string, body *newJob) (delayqueue.Job, error) {
-	if err := body.tooLarge(); err != nil {
-		return delayqueue.Job{}, err
+// entryOf returns the answer for one job of a batch.
+func entryOf(ctx context.Context, queue string, r jobs.Result) any {
+	if r.Err != nil {
+		return map[string]any{"error": httpapi.ProblemOf(r.Err, httpapi.RequestID(ctx))}
 	}
-	var f fault.Fields
-	job := body.parse(&f, a.fifo(queue))
-	return job, f.Err()
-}
-
-func problem(ctx context.Context, err error) map[string]any {
-	return map[string]any{"error": httpapi.ProblemOf(err, httpapi.RequestID(ctx))}
+	return enqueuedOf(queue, r.Enqueued)
 }

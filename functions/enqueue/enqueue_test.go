@@ -54,7 +54,7 @@ func TestEveryMistakeInAJobIsNamed(t *testing.T) {
 			[]string{"ack_timeout_ms"}},
 		"a backoff out of its ranges": {object{"payload": 1,
 			"backoff": object{"initial_ms": 0, "max_ms": -1, "multiplier": 0.5}},
-			[]string{"backoff.initial_ms", "backoff.max_ms", "backoff.max_ms", "backoff.multiplier"}},
+			[]string{"backoff.initial_ms", "backoff.max_ms", "backoff.multiplier"}},
 		"a backoff that ends too soon": {object{"payload": 1, "backoff": object{"initial_ms": 10, "max_ms": 9}},
 			[]string{"backoff.max_ms"}},
 		"an unknown field of a backoff": {object{"payload": 1, "backoff": object{"factor": 2}},
@@ -75,12 +75,12 @@ func TestEveryMistakeInAJobIsNamed(t *testing.T) {
 			[]string{"payload", "delay_ms", "max_attempts", "durability"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := f.Want(t, http.StatusBadRequest, http.MethodPost, jobs, c.body)
+			a := f.Want(t, http.StatusBadRequest, http.MethodPost, jobsPath, c.body)
 			require.Equal(t, "invalid_request", a.Body["code"])
 			require.ElementsMatch(t, c.fields, apitest.InvalidFields(t, a.Body), a.Text)
 		})
 	}
-	require.Empty(t, f.Want(t, http.StatusOK, http.MethodGet, jobs, nil).Body["jobs"], "nothing was taken in")
+	require.Empty(t, f.Want(t, http.StatusOK, http.MethodGet, jobsPath, nil).Body["jobs"], "nothing was taken in")
 }
 
 func manyHeaders(n int, value string) object {
@@ -93,7 +93,7 @@ func manyHeaders(n int, value string) object {
 
 func TestRequestsThatReachNothingSayWhat(t *testing.T) {
 	f := start(t)
-	f.post(t, jobs, object{"payload": 1, "id": "a"})
+	f.post(t, jobsPath, object{"payload": 1, "id": "a"})
 	for name, c := range map[string]struct {
 		method, target string
 		body           any
@@ -110,28 +110,28 @@ func TestRequestsThatReachNothingSayWhat(t *testing.T) {
 		"an unknown queue's job":    {http.MethodDelete, "/v1/queues/nobodys/jobs/a", nil, 404, "queue_not_found"},
 		"a bad queue name": {http.MethodPost, "/v1/queues/a%20b/jobs", object{"payload": 1}, 400,
 			"invalid_request"},
-		"a job of another queue":  {http.MethodGet, fifos + "/a", nil, 404, "job_not_found"},
-		"an unknown job":          {http.MethodGet, jobs + "/b", nil, 404, "job_not_found"},
-		"an unknown job's cancel": {http.MethodDelete, jobs + "/b", nil, 404, "job_not_found"},
-		"an unknown job's change": {http.MethodPatch, jobs + "/b", object{"delay_ms": 1}, 404, "job_not_found"},
-		"an unknown job's ack":    {http.MethodPost, jobs + "/b/ack", object{"attempt": 1}, 404, "job_not_found"},
-		"a bad job id":            {http.MethodGet, jobs + "/a%2Fb", nil, 400, "invalid_request"},
-		"a change of nothing":     {http.MethodPatch, jobs + "/a", object{}, 400, "invalid_request"},
-		"a change to two times": {http.MethodPatch, jobs + "/a", object{"delay_ms": 1, "run_at": in(0)}, 400,
+		"a job of another queue":  {http.MethodGet, fifoJobsPath + "/a", nil, 404, "job_not_found"},
+		"an unknown job":          {http.MethodGet, jobsPath + "/b", nil, 404, "job_not_found"},
+		"an unknown job's cancel": {http.MethodDelete, jobsPath + "/b", nil, 404, "job_not_found"},
+		"an unknown job's change": {http.MethodPatch, jobsPath + "/b", object{"delay_ms": 1}, 404, "job_not_found"},
+		"an unknown job's ack":    {http.MethodPost, jobsPath + "/b/ack", object{"attempt": 1}, 404, "job_not_found"},
+		"a bad job id":            {http.MethodGet, jobsPath + "/a%2Fb", nil, 400, "invalid_request"},
+		"a change of nothing":     {http.MethodPatch, jobsPath + "/a", object{}, 400, "invalid_request"},
+		"a change to two times": {http.MethodPatch, jobsPath + "/a", object{"delay_ms": 1, "run_at": in(0)}, 400,
 			"invalid_request"},
-		"a change of the id":        {http.MethodPatch, jobs + "/a", object{"id": "b"}, 400, "invalid_request"},
-		"an ack without an attempt": {http.MethodPost, jobs + "/a/ack", object{}, 400, "invalid_request"},
-		"an ack of attempt 0": {http.MethodPost, jobs + "/a/ack", object{"attempt": 0}, 400,
+		"a change of the id":        {http.MethodPatch, jobsPath + "/a", object{"id": "b"}, 400, "invalid_request"},
+		"an ack without an attempt": {http.MethodPost, jobsPath + "/a/ack", object{}, 400, "invalid_request"},
+		"an ack of attempt 0": {http.MethodPost, jobsPath + "/a/ack", object{"attempt": 0}, 400,
 			"invalid_request"},
-		"a nack's negative delay": {http.MethodPost, jobs + "/a/nack", object{"attempt": 1, "delay_ms": -1}, 400,
+		"a nack's negative delay": {http.MethodPost, jobsPath + "/a/nack", object{"attempt": 1, "delay_ms": -1}, 400,
 			"invalid_request"},
-		"201 jobs":                  {http.MethodGet, jobs + "?limit=201", nil, 400, "invalid_request"},
-		"0 jobs":                    {http.MethodGet, jobs + "?limit=0", nil, 400, "invalid_request"},
-		"a limit that is no number": {http.MethodGet, jobs + "?limit=x", nil, 400, "invalid_request"},
-		"an unknown state":          {http.MethodGet, jobs + "?state=lost", nil, 400, "invalid_request"},
-		"an unknown parameter":      {http.MethodGet, jobs + "?page=2", nil, 400, "invalid_request"},
-		"a cursor of nowhere":       {http.MethodGet, jobs + "?cursor=AAAA", nil, 400, "invalid_request"},
-		"another method":            {http.MethodPut, jobs, object{"payload": 1}, 405, "method_not_allowed"},
+		"201 jobs":                  {http.MethodGet, jobsPath + "?limit=201", nil, 400, "invalid_request"},
+		"0 jobs":                    {http.MethodGet, jobsPath + "?limit=0", nil, 400, "invalid_request"},
+		"a limit that is no number": {http.MethodGet, jobsPath + "?limit=x", nil, 400, "invalid_request"},
+		"an unknown state":          {http.MethodGet, jobsPath + "?state=lost", nil, 400, "invalid_request"},
+		"an unknown parameter":      {http.MethodGet, jobsPath + "?page=2", nil, 400, "invalid_request"},
+		"a cursor of nowhere":       {http.MethodGet, jobsPath + "?cursor=AAAA", nil, 400, "invalid_request"},
+		"another method":            {http.MethodPut, jobsPath, object{"payload": 1}, 405, "method_not_allowed"},
 		"another path":              {http.MethodGet, "/v1/queue", nil, 404, "not_found"},
 		"a redrive of ids and a limit": {http.MethodPost, "/v1/queues/orders/redrive",
 			object{"limit": 1, "ids": []string{"a"}}, 400, "invalid_request"},
@@ -145,10 +145,10 @@ func TestRequestsThatReachNothingSayWhat(t *testing.T) {
 			require.Equal(t, c.code, a.Body["code"], a.Text)
 		})
 	}
-	a := f.Want(t, http.StatusUnsupportedMediaType, http.MethodPost, jobs, `{"payload":1}`, "Content-Type",
+	a := f.Want(t, http.StatusUnsupportedMediaType, http.MethodPost, jobsPath, `{"payload":1}`, "Content-Type",
 		"text/plain")
 	require.Equal(t, "unsupported_media_type", a.Body["code"])
-	require.Contains(t, f.Want(t, http.StatusMethodNotAllowed, http.MethodPut, jobs, nil).Header.Get("Allow"),
+	require.Contains(t, f.Want(t, http.StatusMethodNotAllowed, http.MethodPut, jobsPath, nil).Header.Get("Allow"),
 		http.MethodPost)
 }
 
@@ -158,16 +158,16 @@ func TestPayloadsAreKeptAsTheyAreUpToTheirLimit(t *testing.T) {
 		"null": `null`, "number": `-1.50e+3`, "object": `{ "b" : 1, "a" : [ "<é🙂>" ] }`, "escaped": `"\u0000\ufffe"`,
 		"largest": `"` + strings.Repeat("x", delayqueue.MaxPayload-2) + `"`,
 	} {
-		f.Want(t, http.StatusAccepted, http.MethodPost, jobs, `{"id":"`+name+`","payload":`+payload+`}`)
+		f.Want(t, http.StatusAccepted, http.MethodPost, jobsPath, `{"id":"`+name+`","payload":`+payload+`}`)
 		got, err := f.queues.Get(t.Context(), "orders", name)
 		require.NoError(t, err)
 		require.Equal(t, payload, string(got.Payload))
 	}
 	over := `"` + strings.Repeat("x", delayqueue.MaxPayload-1) + `"`
 	for name, a := range map[string]apitest.Reply{
-		"a job":    f.Send(t, http.MethodPost, jobs, `{"payload":`+over+`}`),
-		"a change": f.Send(t, http.MethodPatch, jobs+"/null", `{"payload":`+over+`}`),
-		"a body":   f.Send(t, http.MethodPost, jobs, `{"payload":1,"headers":{"a":"`+strings.Repeat("x", 1<<20)+`"}}`),
+		"a job":    f.Send(t, http.MethodPost, jobsPath, `{"payload":`+over+`}`),
+		"a change": f.Send(t, http.MethodPatch, jobsPath+"/null", `{"payload":`+over+`}`),
+		"a body":   f.Send(t, http.MethodPost, jobsPath, `{"payload":1,"headers":{"a":"`+strings.Repeat("x", 1<<20)+`"}}`),
 	} {
 		require.Equal(t, http.StatusRequestEntityTooLarge, a.Status, name)
 		require.Equal(t, "payload_too_large", a.Body["code"], name)
@@ -194,7 +194,7 @@ func TestAJobIsDueWhenItsCallerSaid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.body["payload"] = 1
-			a := f.post(t, jobs, c.body)
+			a := f.post(t, jobsPath, c.body)
 			require.Equal(t, "scheduled", a.Body["state"])
 			require.Equal(t, "orders", a.Body["queue"])
 			require.EqualValues(t, 0, a.Body["attempt"])
@@ -212,13 +212,13 @@ func TestAJobIsDueWhenItsCallerSaid(t *testing.T) {
 
 func TestAKnownIDIsADuplicateAndSaysWhenTheContentIsAnother(t *testing.T) {
 	f := start(t)
-	first := f.post(t, jobs, object{"payload": object{"n": 1}, "id": "a", "delay_ms": 60_000})
-	again := f.Want(t, http.StatusOK, http.MethodPost, jobs,
+	first := f.post(t, jobsPath, object{"payload": object{"n": 1}, "id": "a", "delay_ms": 60_000})
+	again := f.Want(t, http.StatusOK, http.MethodPost, jobsPath,
 		object{"payload": object{"n": 1}, "id": "a", "delay_ms": 90_000})
 	require.Equal(t, true, again.Body["duplicate"])
 	require.Nil(t, again.Body["payload_differs"])
 	require.Equal(t, first.Body["run_at"], again.Body["run_at"], "the job as it stands")
-	other := f.Want(t, http.StatusOK, http.MethodPost, jobs, object{"payload": object{"n": 2}, "id": "a"})
+	other := f.Want(t, http.StatusOK, http.MethodPost, jobsPath, object{"payload": object{"n": 2}, "id": "a"})
 	require.Equal(t, true, other.Body["duplicate"])
 	require.Equal(t, true, other.Body["payload_differs"])
 	require.JSONEq(t, `{"n":1}`, string(f.payload(t, "a")))
@@ -226,13 +226,13 @@ func TestAKnownIDIsADuplicateAndSaysWhenTheContentIsAnother(t *testing.T) {
 
 func TestTheHeaderIdempotencyKeyIsTheID(t *testing.T) {
 	f := start(t)
-	a := f.Want(t, http.StatusAccepted, http.MethodPost, jobs, object{"payload": 1}, "Idempotency-Key", "key-1")
+	a := f.Want(t, http.StatusAccepted, http.MethodPost, jobsPath, object{"payload": 1}, "Idempotency-Key", "key-1")
 	require.Equal(t, "key-1", a.Body["id"])
-	f.Want(t, http.StatusOK, http.MethodPost, jobs, object{"payload": 1}, "Idempotency-Key", "key-1")
-	f.Want(t, http.StatusOK, http.MethodPost, jobs, object{"payload": 1, "id": "key-1"}, "Idempotency-Key", "key-1")
-	differ := f.Want(t, http.StatusBadRequest, http.MethodPost, jobs, object{"payload": 1, "id": "key-1"},
+	f.Want(t, http.StatusOK, http.MethodPost, jobsPath, object{"payload": 1}, "Idempotency-Key", "key-1")
+	f.Want(t, http.StatusOK, http.MethodPost, jobsPath, object{"payload": 1, "id": "key-1"}, "Idempotency-Key", "key-1")
+	differ := f.Want(t, http.StatusBadRequest, http.MethodPost, jobsPath, object{"payload": 1, "id": "key-1"},
 		"Idempotency-Key", "key-2")
 	require.Equal(t, []string{"Idempotency-Key"}, apitest.InvalidFields(t, differ.Body))
-	bad := f.Want(t, http.StatusBadRequest, http.MethodPost, jobs, object{"payload": 1}, "Idempotency-Key", "a b")
+	bad := f.Want(t, http.StatusBadRequest, http.MethodPost, jobsPath, object{"payload": 1}, "Idempotency-Key", "a b")
 	require.Equal(t, []string{"id"}, apitest.InvalidFields(t, bad.Body))
 }

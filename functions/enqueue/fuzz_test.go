@@ -20,8 +20,8 @@ import (
 // claimed and made a message of.
 func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 	fix := start(f)
-	fix.post(f, jobs, object{"payload": 1, "id": "a", "delay_ms": 60_000})
-	fix.post(f, jobs, object{"payload": 1, "id": "d", "delay_ms": 60_000, "durability": "dynamodb"})
+	fix.post(f, jobsPath, object{"payload": 1, "id": "a", "delay_ms": 60_000})
+	fix.post(f, jobsPath, object{"payload": 1, "id": "d", "delay_ms": 60_000, "durability": "dynamodb"})
 	for _, seed := range [][3]string{
 		{"POST", "/v1/queues/orders/jobs",
 			`{"payload":{"n":1},"id":"b","delay_ms":5,"headers":{"h":"v"},"max_attempts":3,"ack_timeout_ms":1000,"backoff":{"initial_ms":1,"max_ms":2,"multiplier":1.5,"jitter":false}}`},

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
 	"github.com/sluicehq/sluice/shared/httpapi/apitest"
+	"github.com/sluicehq/sluice/shared/jobs"
 	"github.com/sluicehq/sluice/shared/redisconn"
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
@@ -23,8 +24,8 @@ import (
 type object = apitest.Object
 
 const (
-	jobs  = "/v1/queues/orders/jobs"
-	fifos = "/v1/queues/ordered/jobs"
+	jobsPath     = "/v1/queues/orders/jobs"
+	fifoJobsPath = "/v1/queues/ordered/jobs"
 )
 
 // fixture is the function on a Redis and a DynamoDB of the test's own.
@@ -32,13 +33,15 @@ type fixture struct {
 	*api
 	apitest.API
 
-	redis *redistest.Redis
-	conn  *redisconn.Conn // the function's own
-	aws   *awstest.AWS
+	redis  *redistest.Redis
+	conn   *redisconn.Conn // the function's own
+	queues *delayqueue.Queues
+	outbox *outbox.Outbox
+	aws    *awstest.AWS
 }
 
-// patience is a time for Redis that a loaded machine keeps to. Tests of a Redis that hangs have
-// main's.
+// patience is a call timeout that is never reached, also on a loaded machine. Tests of an
+// unresponsive Redis use the timeout of the function.
 const patience = 10 * time.Second
 
 func start(t testing.TB) *fixture {
@@ -46,37 +49,50 @@ func start(t testing.TB) *fixture {
 	return wire(t, redistest.Single(t), patience)
 }
 
-// wire makes the function as main does, with a log that is kept.
+// wire builds the function as main does, with a log that the test can read.
 func wire(t testing.TB, r *redistest.Redis, timeout time.Duration) *fixture {
 	t.Helper()
 	redisconn.SilenceDriver()
 	f := &fixture{redis: r, aws: awstest.Start(t)}
 	f.Log = &bytes.Buffer{}
-	table := f.aws.CreateTable(t, outbox.TableInput(redistest.Name("outbox")))
+	f.outbox = outbox.New(f.aws.DynamoDB, f.aws.CreateTable(t, outbox.TableInput(redistest.Name("outbox"))))
 	conn, err := redisconn.Open(redisconn.Config{URLs: redisconn.SplitList(r.URL), Cluster: r.Cluster,
 		CallTimeout: timeout})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	f.conn = conn
-	queues, err := delayqueue.New(conn, delayqueue.Config{})
+	f.queues, err = delayqueue.New(conn, delayqueue.Config{})
 	require.NoError(t, err)
+
+	log := slog.New(slog.NewTextHandler(f.Log, nil))
 	f.api = &api{
-		queues: queues, outbox: outbox.New(f.aws.DynamoDB, table),
+		jobs: jobs.New(f.queues, f.outbox, log),
 		urls: map[string]string{"orders": "https://sqs.test/1/orders", "ordered": "https://sqs.test/1/ordered.fifo"},
-		log:  slog.New(slog.NewTextHandler(f.Log, nil)), metrics: telemetry.Discard(),
+		log:  log, metrics: telemetry.Discard(),
 	}
 	f.Handler = f.routes()
 	return f
 }
 
-// loseDynamoDB puts an address at which nobody listens in the place of DynamoDB.
-func (f *fixture) loseDynamoDB() {
+// loseDynamoDB makes DynamoDB unavailable until the test calls restore.
+func (f *fixture) loseDynamoDB() (restore func()) {
 	options := f.aws.DynamoDB.Options()
 	options.BaseEndpoint, options.Retryer = aws.String("http://127.0.0.1:1"), aws.NopRetryer{}
-	f.outbox = outbox.New(dynamodb.New(options), "none")
+	before := f.api.jobs
+	f.api.jobs = jobs.New(f.queues, outbox.New(dynamodb.New(options), "none"), f.api.log)
+	return func() { f.api.jobs = before }
 }
 
-// post takes a job in, which must be new.
+// restartRedis restarts a Redis that was stopped, and waits until the function reaches it.
+func (f *fixture) restartRedis(t testing.TB) {
+	t.Helper()
+	require.NoError(t, f.redis.Server.Restart(t.Context()))
+	require.Eventually(t, func() bool {
+		return f.Send(t, http.MethodGet, jobsPath, nil).Status == http.StatusOK
+	}, 10*time.Second, 20*time.Millisecond)
+}
+
+// post enqueues a job, which must be new.
 func (f *fixture) post(t testing.TB, target string, job object) apitest.Reply {
 	t.Helper()
 	a := f.Want(t, http.StatusAccepted, http.MethodPost, target, job)
@@ -84,15 +100,15 @@ func (f *fixture) post(t testing.TB, target string, job object) apitest.Reply {
 	return a
 }
 
-// claim claims what is due in orders until so many jobs came, as a dispatcher does.
+// claim claims the due jobs of orders until there are n, as a dispatcher does.
 func (f *fixture) claim(t testing.TB, n int) []delayqueue.Claimed {
 	t.Helper()
 	var out []delayqueue.Claimed
 	require.Eventually(t, func() bool {
 		for shard := range f.queues.AllShards() {
-			found, err := f.queues.Claim(t.Context(), "orders", shard, 100, time.Minute)
+			claims, err := f.queues.Claim(t.Context(), "orders", shard, 100, time.Minute)
 			require.NoError(t, err)
-			out = append(out, found.Jobs...)
+			out = append(out, claims.Jobs...)
 		}
 		return len(out) >= n
 	}, 10*time.Second, 2*time.Millisecond)
@@ -100,7 +116,7 @@ func (f *fixture) claim(t testing.TB, n int) []delayqueue.Claimed {
 	return out
 }
 
-// deliver claims so many jobs and notes that SQS took them.
+// deliver claims n jobs and records that SQS accepted them.
 func (f *fixture) deliver(t testing.TB, n int) {
 	t.Helper()
 	for _, j := range f.claim(t, n) {
@@ -110,18 +126,12 @@ func (f *fixture) deliver(t testing.TB, n int) {
 	}
 }
 
-// inOutbox are the jobs of the outbox by id, as they would be sent now or ever.
-func (f *fixture) inOutbox(t testing.TB) map[string]outbox.Item {
+// item returns the outbox item of a job of orders, nil if there is none.
+func (f *fixture) item(t testing.TB, id string) *outbox.Item {
 	t.Helper()
-	const ever = int64(1) << 45
-	items, err := f.outbox.ToReturn(t.Context(), time.UnixMilli(ever), 10_000)
+	item, err := f.outbox.Find(t.Context(), "orders", id)
 	require.NoError(t, err)
-	out := make(map[string]outbox.Item, len(items))
-	for _, item := range items {
-		require.NotContains(t, out, item.Job.ID)
-		out[item.Job.ID] = item
-	}
-	return out
+	return item
 }
 
 func in(d time.Duration) string { return time.Now().Add(d).UTC().Format("2006-01-02T15:04:05.000Z") }

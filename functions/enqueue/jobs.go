@@ -51,7 +51,7 @@ func (a *api) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	info, err := a.queues.Get(r.Context(), queue, id)
+	info, err := a.jobs.Get(r.Context(), queue, id)
 	if err != nil {
 		return err
 	}
@@ -66,25 +66,19 @@ type changeBody struct {
 
 func (b *changeBody) parse() (delayqueue.Change, error) {
 	var f fault.Fields
-	c := delayqueue.Change{Payload: b.Payload}
-	if b.RunAt == nil && b.DelayMS == nil && b.Payload == nil {
-		f.Add("body", "must have run_at, delay_ms or payload")
+	change, err := delayqueue.Change{
+		RunAt:   parseInstant(&f, "run_at", b.RunAt),
+		Delay:   parseDelay(b.DelayMS),
+		Payload: b.Payload,
+	}.Normalize()
+	return change, f.Join(err)
+}
+
+func parseDelay(ms *int64) *time.Duration {
+	if ms == nil {
+		return nil
 	}
-	if b.RunAt != nil && b.DelayMS != nil {
-		f.Add("run_at", "excludes delay_ms: give one of them")
-	}
-	if b.RunAt != nil {
-		c.RunAt = checkInstant(&f, "run_at", *b.RunAt)
-	}
-	if b.DelayMS != nil {
-		delay := checkDelay(&f, "delay_ms", *b.DelayMS)
-		c.Delay = &delay
-	}
-	checkText(&f, b.Payload)
-	if err := checkPayload(b.Payload); err != nil {
-		return c, err
-	}
-	return c, f.Err()
+	return new(instant.Milliseconds(*ms))
 }
 
 func (a *api) reschedule(w http.ResponseWriter, r *http.Request) error {
@@ -100,24 +94,15 @@ func (a *api) reschedule(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	changed, err := a.queues.Reschedule(r.Context(), queue, id, change)
-	if err != nil {
-		return err
-	}
-	if changed.Durable {
-		if err := a.outbox.Change(r.Context(), queue, id, changed.RunAt, change.Payload); err != nil {
-			return err
-		}
-	}
-	info, err := a.queues.Get(r.Context(), queue, id)
+	info, err := a.jobs.Reschedule(r.Context(), queue, id, change)
 	if err != nil {
 		return err
 	}
 	return httpapi.Write(w, http.StatusOK, jobOf(queue, info))
 }
 
-// settledBody is a job's new state.
-type settledBody struct {
+// stateBody is the state of a job after a call.
+type stateBody struct {
 	ID      string           `json:"id"`
 	Queue   string           `json:"queue"`
 	State   delayqueue.State `json:"state"`
@@ -125,8 +110,8 @@ type settledBody struct {
 	Attempt int              `json:"attempt"`
 }
 
-func settledOf(queue string, i delayqueue.Info) settledBody {
-	return settledBody{ID: i.ID, Queue: queue, State: i.State, RunAt: instant.Format(i.RunAt), Attempt: i.Attempt}
+func stateOf(queue string, i delayqueue.Info) stateBody {
+	return stateBody{ID: i.ID, Queue: queue, State: i.State, RunAt: instant.Format(i.RunAt), Attempt: i.Attempt}
 }
 
 func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
@@ -134,16 +119,11 @@ func (a *api) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	info, err := a.queues.Cancel(r.Context(), queue, id)
+	info, err := a.jobs.Cancel(r.Context(), queue, id)
 	if err != nil {
 		return err
 	}
-	if info.Durable {
-		if err := a.outbox.RemoveID(r.Context(), queue, id); err != nil {
-			return err
-		}
-	}
-	return httpapi.Write(w, http.StatusOK, settledOf(queue, info))
+	return httpapi.Write(w, http.StatusOK, stateOf(queue, info))
 }
 
 type ackBody struct {
@@ -159,24 +139,11 @@ func (a *api) ack(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.Decode(r, &body); err != nil {
 		return err
 	}
-	var f fault.Fields
-	attempt := checkAttempt(&f, body.Attempt)
-	if err := f.Err(); err != nil {
-		return err
-	}
-	info, err := a.queues.Ack(r.Context(), queue, id, attempt)
+	info, err := a.jobs.Ack(r.Context(), queue, id, explicit(body.Attempt))
 	if err != nil {
 		return err
 	}
-	return httpapi.Write(w, http.StatusOK, settledOf(queue, info))
-}
-
-func checkAttempt(f *fault.Fields, attempt *int) int {
-	if attempt == nil || *attempt < 1 || *attempt > delayqueue.MaxAttempts {
-		f.Add("attempt", "is required and must be the sluice-attempt of the message, 1 to %d", delayqueue.MaxAttempts)
-		return 0
-	}
-	return *attempt
+	return httpapi.Write(w, http.StatusOK, stateOf(queue, info))
 }
 
 type nackBody struct {
@@ -194,29 +161,17 @@ func (a *api) nack(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.Decode(r, &body); err != nil {
 		return err
 	}
-	var f fault.Fields
-	attempt := checkAttempt(&f, body.Attempt)
-	var delay *time.Duration
-	if body.DelayMS != nil {
-		d := checkDelay(&f, "delay_ms", *body.DelayMS)
-		delay = &d
-	}
-	if err := f.Err(); err != nil {
-		return err
-	}
-	info, err := a.queues.Nack(r.Context(), queue, id, attempt, body.Error, delay)
+	info, err := a.jobs.Nack(r.Context(), queue, id, explicit(body.Attempt), body.Error, parseDelay(body.DelayMS))
 	if err != nil {
 		return err
 	}
-	return httpapi.Write(w, http.StatusOK, settledOf(queue, info))
+	return httpapi.Write(w, http.StatusOK, stateOf(queue, info))
 }
 
 type jobPage struct {
 	Jobs       []jobBody `json:"jobs"`
 	NextCursor string    `json:"next_cursor,omitempty"`
 }
-
-const defaultPage = 50
 
 func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	queue, err := a.queue(r)
@@ -227,25 +182,13 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var f fault.Fields
-	state := delayqueue.State(query.Get("state"))
-	switch state {
-	case "", delayqueue.Scheduled, delayqueue.Dispatching, delayqueue.Dispatched, delayqueue.AwaitingAck,
-		delayqueue.Succeeded,
-		delayqueue.Canceled, delayqueue.Expired, delayqueue.Dead:
-	default:
-		f.Add("state", "is not a state of a job")
-	}
-	limit := defaultPage
+	limit := 0
 	if text := query.Get("limit"); text != "" {
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > delayqueue.MaxPage {
-			f.Add("limit", "must be 1 to %d", delayqueue.MaxPage)
-		}
+		number, _ := strconv.Atoi(text) // 0 if it is not a number
+		limit = explicit(&number)
 	}
-	if err := f.Err(); err != nil {
-		return err
-	}
-	found, next, err := a.queues.List(r.Context(), queue, state, limit, query.Get("cursor"))
+	state := delayqueue.State(query.Get("state"))
+	found, next, err := a.jobs.List(r.Context(), queue, state, limit, query.Get("cursor"))
 	if err != nil {
 		return err
 	}

@@ -3,12 +3,12 @@ package main
 
 import (
 	"context"
-	"os"
 	"time"
 
 	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
 	"github.com/sluicehq/sluice/shared/httpapi"
+	"github.com/sluicehq/sluice/shared/jobs"
 	"github.com/sluicehq/sluice/shared/redisconn"
 	"github.com/sluicehq/sluice/shared/startup"
 )
@@ -16,7 +16,7 @@ import (
 // redisTimeout leaves time for the outbox: an enqueue is answered within 800 ms when Redis hangs.
 const redisTimeout = 300 * time.Millisecond
 
-func main() { os.Exit(startup.Run("enqueue", build, os.Getenv, os.Stdout, os.Stderr)) }
+func main() { startup.Main("enqueue", build) }
 
 func build(_ context.Context, env *startup.Env) (any, error) {
 	conn, cfg, urls := env.Redis(redisconn.Config{CallTimeout: redisTimeout}), env.QueueConfig(), env.QueueURLs()
@@ -29,6 +29,7 @@ func build(_ context.Context, env *startup.Env) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &api{queues: queues, outbox: outbox.New(dynamo, table), urls: urls, log: env.Log, metrics: env.Metrics}
+	service := jobs.New(queues, outbox.New(dynamo, table), env.Log)
+	a := &api{jobs: service, urls: urls, log: env.Log, metrics: env.Metrics}
 	return httpapi.Lambda(a.routes()), nil
 }

@@ -5,9 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"time"
 
-	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/httpapi"
 )
@@ -19,25 +17,20 @@ type queueBody struct {
 	Dispatching int64  `json:"dispatching"`
 	AwaitingAck int64  `json:"awaiting_ack"`
 	Dead        int64  `json:"dead"`
-	Outbox      *int64 `json:"outbox"` // null when the outbox cannot be asked
+	Outbox      *int64 `json:"outbox"` // null if DynamoDB cannot be reached
 	OldestDueMS int64  `json:"oldest_due_ms"`
 	Paused      bool   `json:"paused"`
 }
 
 func (a *api) stats(ctx context.Context, queue string) (queueBody, error) {
-	s, err := a.queues.Stats(ctx, queue)
+	s, err := a.jobs.Stats(ctx, queue)
 	if err != nil {
 		return queueBody{}, err
 	}
-	b := queueBody{
+	return queueBody{
 		Name: queue, Scheduled: s.Scheduled, Due: s.Due, Dispatching: s.Dispatching, AwaitingAck: s.AwaitingAck,
-		Dead:        s.Dead,
-		OldestDueMS: s.OldestDue.Milliseconds(), Paused: s.Paused,
-	}
-	if n, err := a.outbox.Count(ctx, queue); err == nil {
-		b.Outbox = &n
-	}
-	return b, nil
+		Dead: s.Dead, Outbox: s.Outbox, OldestDueMS: s.OldestDue.Milliseconds(), Paused: s.Paused,
+	}, nil
 }
 
 func (a *api) listQueues(w http.ResponseWriter, r *http.Request) error {
@@ -83,14 +76,11 @@ func (a *api) pause(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var f fault.Fields
-	var until time.Time
-	if body.Until != nil {
-		until = checkInstant(&f, "until", *body.Until)
-	}
+	until := parseInstant(&f, "until", body.Until)
 	if err := f.Err(); err != nil {
 		return err
 	}
-	if err := a.queues.Pause(r.Context(), queue, until); err != nil {
+	if err := a.jobs.Pause(r.Context(), queue, until); err != nil {
 		return err
 	}
 	return a.writeQueue(w, r, queue)
@@ -104,7 +94,7 @@ func (a *api) resume(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.Decode(r, &struct{}{}); err != nil {
 		return err
 	}
-	if err := a.queues.Resume(r.Context(), queue); err != nil {
+	if err := a.jobs.Resume(r.Context(), queue); err != nil {
 		return err
 	}
 	return a.writeQueue(w, r, queue)
@@ -122,29 +112,7 @@ func (a *api) redrive(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.Decode(r, &body); err != nil {
 		return err
 	}
-	var f fault.Fields
-	limit := 1000
-	if body.Limit != nil {
-		if limit = *body.Limit; limit < 1 || limit > 10_000 {
-			f.Add("limit", "must be 1 to 10000")
-		}
-	}
-	if body.IDs != nil && (len(body.IDs) < 1 || len(body.IDs) > delayqueue.MaxBatch) {
-		f.Add("ids", "must be 1 to %d", delayqueue.MaxBatch)
-	}
-	if body.IDs != nil && body.Limit != nil {
-		f.Add("limit", "excludes ids: give one of them")
-	}
-	for _, id := range body.IDs {
-		if !fault.ValidName(id) {
-			f.Add("ids", "each %s", fault.NameMessage)
-			break
-		}
-	}
-	if err := f.Err(); err != nil {
-		return err
-	}
-	moved, err := a.queues.Redrive(r.Context(), queue, body.IDs, limit)
+	moved, err := a.jobs.Redrive(r.Context(), queue, body.IDs, explicit(body.Limit))
 	if err != nil {
 		return err
 	}

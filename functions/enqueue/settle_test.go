@@ -22,9 +22,9 @@ func (f *fixture) payload(t testing.TB, id string) json.RawMessage {
 
 func TestAnAnswerToAnAttemptThatIsNotAwaitedIsAConflict(t *testing.T) {
 	f := start(t)
-	f.post(t, jobs, object{"payload": 1, "id": "waits", "max_attempts": 3, "delay_ms": 60_000})
-	f.post(t, jobs, object{"payload": 1, "id": "sent", "max_attempts": 3})
-	f.post(t, jobs, object{"payload": 1, "id": "fire-and-forget"})
+	f.post(t, jobsPath, object{"payload": 1, "id": "waits", "max_attempts": 3, "delay_ms": 60_000})
+	f.post(t, jobsPath, object{"payload": 1, "id": "sent", "max_attempts": 3})
+	f.post(t, jobsPath, object{"payload": 1, "id": "fire-and-forget"})
 	f.deliver(t, 2)
 	for name, c := range map[string]struct {
 		id      string
@@ -39,49 +39,49 @@ func TestAnAnswerToAnAttemptThatIsNotAwaitedIsAConflict(t *testing.T) {
 	} {
 		for _, call := range []string{"ack", "nack"} {
 			t.Run(call+" of "+name, func(t *testing.T) {
-				a := f.Want(t, http.StatusConflict, http.MethodPost, jobs+"/"+c.id+"/"+call,
+				a := f.Want(t, http.StatusConflict, http.MethodPost, jobsPath+"/"+c.id+"/"+call,
 					object{"attempt": c.attempt})
 				require.Equal(t, "job_conflict", a.Body["code"])
 				require.Equal(t, c.state, a.Body["state"])
 			})
 		}
 	}
-	a := f.Want(t, http.StatusOK, http.MethodPost, jobs+"/sent/ack", object{"attempt": 1})
+	a := f.Want(t, http.StatusOK, http.MethodPost, jobsPath+"/sent/ack", object{"attempt": 1})
 	require.Equal(t, "succeeded", a.Body["state"])
-	a = f.Want(t, http.StatusConflict, http.MethodPost, jobs+"/sent/nack", object{"attempt": 1})
+	a = f.Want(t, http.StatusConflict, http.MethodPost, jobsPath+"/sent/nack", object{"attempt": 1})
 	require.Equal(t, "succeeded", a.Body["state"])
 }
 
 func TestANackSchedulesTheNextAttemptAndTheLastOneIsTheEnd(t *testing.T) {
 	f := start(t)
-	f.post(t, jobs, object{"payload": 1, "id": "a", "max_attempts": 2})
+	f.post(t, jobsPath, object{"payload": 1, "id": "a", "max_attempts": 2})
 	f.deliver(t, 1)
-	a := f.Want(t, http.StatusOK, http.MethodPost, jobs+"/a/nack",
+	a := f.Want(t, http.StatusOK, http.MethodPost, jobsPath+"/a/nack",
 		object{"attempt": 1, "error": "no luck", "delay_ms": 0})
 	require.Equal(t, "scheduled", a.Body["state"])
 	require.NotEmpty(t, a.Body["run_at"])
 	f.deliver(t, 1)
-	require.Equal(t, "dead", f.Want(t, http.StatusOK, http.MethodPost, jobs+"/a/nack",
+	require.Equal(t, "dead", f.Want(t, http.StatusOK, http.MethodPost, jobsPath+"/a/nack",
 		object{"attempt": 2, "error": "none\nat all"}).Body["state"])
-	shown := f.Want(t, http.StatusOK, http.MethodGet, jobs+"/a", nil)
+	shown := f.Want(t, http.StatusOK, http.MethodGet, jobsPath+"/a", nil)
 	require.Equal(t, "none at all", shown.Body["last_error"])
 	require.EqualValues(t, 2, shown.Body["attempt"])
 	require.EqualValues(t, 2, shown.Body["max_attempts"])
 
 	require.EqualValues(t, 1, f.Want(t, http.StatusOK, http.MethodPost, "/v1/queues/orders/redrive",
 		object{"ids": []string{"a", "unknown"}}).Body["moved"])
-	shown = f.Want(t, http.StatusOK, http.MethodGet, jobs+"/a", nil)
+	shown = f.Want(t, http.StatusOK, http.MethodGet, jobsPath+"/a", nil)
 	require.Equal(t, "scheduled", shown.Body["state"])
 	require.EqualValues(t, 0, shown.Body["attempt"])
 }
 
 func TestAJobOnItsWayIsNeitherCanceledNorChanged(t *testing.T) {
 	f := start(t)
-	f.post(t, jobs, object{"payload": 1, "id": "a"})
+	f.post(t, jobsPath, object{"payload": 1, "id": "a"})
 	f.claim(t, 1)
 	for _, a := range []apitest.Reply{
-		f.Want(t, http.StatusConflict, http.MethodDelete, jobs+"/a", nil),
-		f.Want(t, http.StatusConflict, http.MethodPatch, jobs+"/a", object{"delay_ms": 1}),
+		f.Want(t, http.StatusConflict, http.MethodDelete, jobsPath+"/a", nil),
+		f.Want(t, http.StatusConflict, http.MethodPatch, jobsPath+"/a", object{"delay_ms": 1}),
 	} {
 		require.Equal(t, "job_conflict", a.Body["code"])
 		require.Equal(t, "dispatching", a.Body["state"])
@@ -90,28 +90,28 @@ func TestAJobOnItsWayIsNeitherCanceledNorChanged(t *testing.T) {
 
 func TestAChangeKeepsTheIDAndACancelEndsIt(t *testing.T) {
 	f := start(t)
-	f.post(t, jobs, object{"payload": 1, "id": "a", "delay_ms": 60_000})
-	changed := f.Want(t, http.StatusOK, http.MethodPatch, jobs+"/a",
+	f.post(t, jobsPath, object{"payload": 1, "id": "a", "delay_ms": 60_000})
+	changed := f.Want(t, http.StatusOK, http.MethodPatch, jobsPath+"/a",
 		object{"run_at": "2031-01-01T00:00:00.000Z", "payload": object{"n": 2}})
 	require.Equal(t, "2031-01-01T00:00:00.000Z", changed.Body["run_at"])
 	require.Equal(t, object{"n": 2.0}, changed.Body["payload"])
-	require.Equal(t, "canceled", f.Want(t, http.StatusOK, http.MethodDelete, jobs+"/a", nil).Body["state"])
-	require.Equal(t, "canceled", f.Want(t, http.StatusOK, http.MethodGet, jobs+"/a", nil).Body["state"])
-	require.Equal(t, "canceled", f.Want(t, http.StatusOK, http.MethodPost, jobs,
+	require.Equal(t, "canceled", f.Want(t, http.StatusOK, http.MethodDelete, jobsPath+"/a", nil).Body["state"])
+	require.Equal(t, "canceled", f.Want(t, http.StatusOK, http.MethodGet, jobsPath+"/a", nil).Body["state"])
+	require.Equal(t, "canceled", f.Want(t, http.StatusOK, http.MethodPost, jobsPath,
 		object{"payload": 1, "id": "a"}).Body["state"], "its id is not free yet")
 }
 
 func TestAListingHasEveryJobOnceWhateverThePage(t *testing.T) {
 	f := start(t)
 	for id := range strings.SplitSeq("abcdefghij", "") {
-		f.post(t, jobs, object{"payload": id, "id": id, "delay_ms": 60_000})
+		f.post(t, jobsPath, object{"payload": id, "id": id, "delay_ms": 60_000})
 	}
 	for _, limit := range []string{"1", "3", "10", "200"} {
 		seen := map[string]int{}
 		cursor, pages := "", 0
 		for {
 			page := f.Want(t, http.StatusOK, http.MethodGet,
-				jobs+"?state=scheduled&limit="+limit+"&cursor="+url.QueryEscape(cursor), nil)
+				jobsPath+"?state=scheduled&limit="+limit+"&cursor="+url.QueryEscape(cursor), nil)
 			for _, j := range page.Body["jobs"].([]any) {
 				id, _ := j.(object)["id"].(string)
 				seen[id]++
@@ -127,12 +127,12 @@ func TestAListingHasEveryJobOnceWhateverThePage(t *testing.T) {
 			require.Equal(t, 1, n, id)
 		}
 	}
-	require.Empty(t, f.Want(t, http.StatusOK, http.MethodGet, jobs+"?state=dead&cursor=", nil).Body["jobs"])
+	require.Empty(t, f.Want(t, http.StatusOK, http.MethodGet, jobsPath+"?state=dead&cursor=", nil).Body["jobs"])
 }
 
 func TestAQueueIsCountedPausedAndResumed(t *testing.T) {
 	f := start(t)
-	f.post(t, jobs, object{"payload": 1, "delay_ms": 60_000})
+	f.post(t, jobsPath, object{"payload": 1, "delay_ms": 60_000})
 	paused := f.Want(t, http.StatusOK, http.MethodPost, "/v1/queues/orders/pause", nil)
 	require.Equal(t, true, paused.Body["paused"])
 	require.Equal(t, false, f.Want(t, http.StatusOK, http.MethodPost, "/v1/queues/orders/resume", nil).Body["paused"])
@@ -146,13 +146,13 @@ func TestAQueueIsCountedPausedAndResumed(t *testing.T) {
 
 func TestAFIFOQueueHasGroupsAndShorterIDs(t *testing.T) {
 	f := start(t)
-	longest := strings.Repeat("i", maxFIFOID)
-	f.post(t, fifos, object{"payload": 1, "id": longest, "group": strings.Repeat("g", maxGroup)})
-	f.post(t, fifos, object{"payload": 1, "group": "a!~"})
-	f.post(t, fifos, object{"payload": 1}) // a group of its own
-	f.post(t, jobs, object{"payload": 1, "id": longest + "i"})
-	shown := f.Want(t, http.StatusOK, http.MethodGet, fifos+"/"+longest, nil)
-	require.Equal(t, strings.Repeat("g", maxGroup), shown.Body["group"])
+	longest := strings.Repeat("i", delayqueue.MaxFIFOID)
+	f.post(t, fifoJobsPath, object{"payload": 1, "id": longest, "group": strings.Repeat("g", delayqueue.MaxGroup)})
+	f.post(t, fifoJobsPath, object{"payload": 1, "group": "a!~"})
+	f.post(t, fifoJobsPath, object{"payload": 1}) // a group of its own
+	f.post(t, jobsPath, object{"payload": 1, "id": longest + "i"})
+	shown := f.Want(t, http.StatusOK, http.MethodGet, fifoJobsPath+"/"+longest, nil)
+	require.Equal(t, strings.Repeat("g", delayqueue.MaxGroup), shown.Body["group"])
 	for name, c := range map[string]struct {
 		body  object
 		field string
@@ -160,76 +160,15 @@ func TestAFIFOQueueHasGroupsAndShorterIDs(t *testing.T) {
 		"an id that leaves no room":   {object{"id": longest + "i"}, "id"},
 		"a group with a space":        {object{"group": "a b"}, "group"},
 		"a group that is not ASCII":   {object{"group": "é"}, "group"},
-		"a group that is too long":    {object{"group": strings.Repeat("g", maxGroup+1)}, "group"},
+		"a group that is too long":    {object{"group": strings.Repeat("g", delayqueue.MaxGroup+1)}, "group"},
 		"a group of control letters":  {object{"group": "\x00"}, "group"},
 		"an id by header, and so too": {object{"id": strings.Repeat("i", 129)}, "id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.body["payload"] = 1
-			require.Contains(t, apitest.InvalidFields(t, f.Want(t, http.StatusBadRequest, http.MethodPost, fifos, c.body).Body),
+			require.Contains(t, apitest.InvalidFields(t, f.Want(t, http.StatusBadRequest, http.MethodPost, fifoJobsPath, c.body).Body),
 				c.field)
 		})
 	}
-	f.Want(t, http.StatusBadRequest, http.MethodPost, fifos, object{"payload": 1}, "Idempotency-Key", longest+"i")
-}
-
-func batch(n int) object {
-	list := make([]object, n)
-	for i := range list {
-		list[i] = object{"payload": i, "delay_ms": 60_000}
-	}
-	return object{"jobs": list}
-}
-
-func TestABatchTakes500JobsAndNotOneMore(t *testing.T) {
-	f := start(t)
-	results, _ := f.Want(t, http.StatusOK, http.MethodPost, jobs+"/batch",
-		batch(delayqueue.MaxBatch)).Body["results"].([]any)
-	require.Len(t, results, delayqueue.MaxBatch)
-	seen := map[any]bool{}
-	for _, r := range results {
-		require.Equal(t, "scheduled", r.(object)["state"])
-		seen[r.(object)["id"]] = true
-	}
-	require.Len(t, seen, delayqueue.MaxBatch)
-	require.EqualValues(t, delayqueue.MaxBatch,
-		f.Want(t, http.StatusOK, http.MethodGet, "/v1/queues/orders", nil).Body["scheduled"])
-	for _, body := range []object{batch(delayqueue.MaxBatch + 1), batch(0), {}} {
-		require.Equal(t, []string{"jobs"}, apitest.InvalidFields(t,
-			f.Want(t, http.StatusBadRequest, http.MethodPost, jobs+"/batch", body).Body))
-	}
-	require.EqualValues(t, delayqueue.MaxBatch,
-		f.Want(t, http.StatusOK, http.MethodGet, "/v1/queues/orders", nil).Body["scheduled"])
-}
-
-func TestABadJobInABatchHarmsNoOther(t *testing.T) {
-	f := start(t)
-	f.post(t, jobs, object{"payload": 1, "id": "known"})
-	a := f.Want(t, http.StatusOK, http.MethodPost, jobs+"/batch", object{"jobs": []object{
-		{"payload": 1, "id": "a"},
-		{"payload": 1, "id": "b", "delay_ms": -1},
-		{"payload": strings.Repeat("x", delayqueue.MaxPayload), "id": "c"},
-		{"payload": 2, "id": "known"},
-		{"id": "d"},
-		{"payload": 1, "id": "e", "durability": "dynamodb"},
-		{"payload": 1, "id": "a"},
-	}})
-	results, _ := a.Body["results"].([]any)
-	require.Len(t, results, 7)
-	require.Equal(t, "a", results[0].(object)["id"])
-	apitest.RequireProblem(t, results[1].(object)["error"], http.StatusBadRequest, "invalid_request")
-	apitest.RequireProblem(t, results[2].(object)["error"], http.StatusRequestEntityTooLarge, "payload_too_large")
-	require.Equal(t, true, results[3].(object)["duplicate"])
-	require.Equal(t, true, results[3].(object)["payload_differs"])
-	apitest.RequireProblem(t, results[4].(object)["error"], http.StatusBadRequest, "invalid_request")
-	require.Equal(t, false, results[5].(object)["duplicate"])
-	require.Equal(t, true, results[6].(object)["duplicate"], "the same id twice in one batch is one job")
-	require.Empty(t, a.Header.Get("Sluice-Degraded"))
-
-	all := f.Want(t, http.StatusOK, http.MethodPost, jobs+"/batch",
-		object{"jobs": []object{{"id": "x y", "payload": 1}, {}}})
-	for _, r := range all.Body["results"].([]any) {
-		apitest.RequireProblem(t, r.(object)["error"], http.StatusBadRequest, "invalid_request")
-	}
-	f.Want(t, http.StatusBadRequest, http.MethodPost, jobs+"/batch", `{"jobs":[{"payload":1},{"payload":1,"delay":1}]}`)
+	f.Want(t, http.StatusBadRequest, http.MethodPost, fifoJobsPath, object{"payload": 1}, "Idempotency-Key", longest+"i")
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"os"
 
 	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/shared/policy/dynamopolicy"
@@ -13,7 +12,7 @@ import (
 	"github.com/sluicehq/sluice/shared/startup"
 )
 
-func main() { os.Exit(startup.Run("limit", build, os.Getenv, os.Stdout, os.Stderr)) }
+func main() { startup.Main("limit", build) }
 
 func build(ctx context.Context, env *startup.Env) (any, error) {
 	conn := env.Redis(redisconn.Config{})
@@ -24,10 +23,10 @@ func build(ctx context.Context, env *startup.Env) (any, error) {
 
 	store := dynamopolicy.New(dynamo, table)
 	a := &api{
-		limiter: ratelimit.New(ctx, conn),
+		limiter: ratelimit.New(ctx, ratelimit.NewRedis(conn)),
 		store:   store,
 		cache:   policy.NewCache(store, policy.CacheConfig{}),
-		checker: newHealthChecker(conn, store),
+		doctor:  newDoctor(conn, store),
 		log:     env.Log,
 		metrics: env.Metrics,
 		authorizer: authorizerConfig{

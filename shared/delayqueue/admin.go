@@ -3,11 +3,12 @@ package delayqueue
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/instant"
 )
 
@@ -38,66 +39,6 @@ func (q *Queues) Stats(ctx context.Context, queue string) (Stats, error) {
 	return total, nil
 }
 
-// pausesKey holds for each paused queue until when, so that a pause holds for shards that are added
-// later, too.
-const pausesKey = "{sluice:layout}:pauses"
-
-// Pause stops a queue's jobs from being claimed until an instant, or until Resume if that is the
-// zero time.
-func (q *Queues) Pause(ctx context.Context, queue string, until time.Time) error {
-	untilMS := int64(0)
-	if !until.IsZero() {
-		untilMS = max(1, unixMS(until))
-	}
-	if err := q.conn.Do(ctx, func(ctx context.Context) error {
-		return q.conn.Client().HSet(ctx, pausesKey, queue, untilMS).Err()
-	}); err != nil {
-		return err
-	}
-	return q.eachShard(ctx, func(ctx context.Context, shard int) error {
-		return q.conn.Client().Set(ctx, placeOf(queue, shard).paused, untilMS, 0).Err()
-	})
-}
-
-// Resume ends a Pause.
-func (q *Queues) Resume(ctx context.Context, queue string) error {
-	if err := q.conn.Do(ctx, func(ctx context.Context) error {
-		return q.conn.Client().HDel(ctx, pausesKey, queue).Err()
-	}); err != nil {
-		return err
-	}
-	return q.eachShard(ctx, func(ctx context.Context, shard int) error {
-		err := q.conn.Client().Del(ctx, placeOf(queue, shard).paused).Err()
-		if err == nil {
-			err = q.conn.Client().Publish(ctx, wakeChannel, wakeMessage(queue, shard)).Err()
-		}
-		return err
-	})
-}
-
-// extendPauses pauses the shards of a new count for the queues that are paused.
-func (q *Queues) extendPauses(ctx context.Context) error {
-	var pauses map[string]string
-	err := q.conn.Do(ctx, func(ctx context.Context) (err error) {
-		pauses, err = q.conn.Client().HGetAll(ctx, pausesKey).Result()
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for queue, until := range pauses {
-		for shard := range q.cfg.Shards {
-			set := func(ctx context.Context) error {
-				return q.conn.Client().Set(ctx, placeOf(queue, shard).paused, until, 0).Err()
-			}
-			if err := q.conn.Do(ctx, set); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 func (q *Queues) eachShard(ctx context.Context, do func(context.Context, int) error) error {
 	shards, err := q.allShards(ctx)
 	if err != nil {
@@ -111,9 +52,16 @@ func (q *Queues) eachShard(ctx context.Context, do func(context.Context, int) er
 	return nil
 }
 
-// Redrive sends dead jobs back to scheduled, due now, with attempt 0: those of ids, or without any
-// up to limit of the oldest. It returns how many moved.
+// Redrive schedules dead jobs again, due now and at attempt 0, and returns how many it moved: the jobs
+// of ids, 1 to MaxBatch, or up to limit of the oldest if ids is nil. limit is 1 to MaxRedrive and
+// defaults to 1000.
 func (q *Queues) Redrive(ctx context.Context, queue string, ids []string, limit int) (int64, error) {
+	if err := checkRedrive(ids, limit); err != nil {
+		return 0, err
+	}
+	if limit == 0 {
+		limit = defaultRedrive
+	}
 	shards, err := q.allShards(ctx)
 	if err != nil {
 		return 0, err
@@ -147,6 +95,25 @@ func (q *Queues) Redrive(ctx context.Context, queue string, ids []string, limit 
 		}
 	}
 	return moved, nil
+}
+
+const defaultRedrive = 1000
+
+func checkRedrive(ids []string, limit int) error {
+	var f fault.Fields
+	switch {
+	case limit < 0 || limit > MaxRedrive:
+		f.Add("limit", "must be 1 to %d", MaxRedrive)
+	case ids != nil && limit != 0:
+		f.Add("limit", "excludes ids: give one of them")
+	}
+	if ids != nil && (len(ids) == 0 || len(ids) > MaxBatch) {
+		f.Add("ids", "must be 1 to %d", MaxBatch)
+	}
+	if slices.ContainsFunc(ids, func(id string) bool { return !fault.ValidName(id) }) {
+		f.Add("ids", "each %s", fault.NameMessage)
+	}
+	return f.Err()
 }
 
 func (q *Queues) redriveShard(ctx context.Context, queue string, shard int, most int64, ids []any) (int64, error) {

@@ -49,11 +49,6 @@ func (q *Queues) find(ctx context.Context, id string, try func(shard int) (Info,
 	return info, err
 }
 
-func notFound(id string) error {
-	return fault.New(fault.JobNotFound,
-		"there is no job %q in this queue, or it finished longer ago than the dedup window", id)
-}
-
 // Cancel takes a scheduled job out. Errors: job_not_found; job_conflict once it is on its way;
 // store_unavailable.
 func (q *Queues) Cancel(ctx context.Context, queue, id string) (Info, error) {
@@ -73,6 +68,10 @@ type Change struct {
 // Reschedule changes a scheduled job and keeps its id. Errors: job_not_found; job_conflict once it
 // is on its way; store_unavailable.
 func (q *Queues) Reschedule(ctx context.Context, queue, id string, c Change) (Info, error) {
+	c, err := c.Normalize()
+	if err != nil {
+		return Info{}, err
+	}
 	when := ""
 	switch {
 	case c.Delay != nil:
@@ -100,14 +99,14 @@ func (q *Queues) change(ctx context.Context, queue, id, what, when string, paylo
 	})
 }
 
-// Ack says that an attempt succeeded. Errors: job_not_found; job_conflict when the job awaits no
-// ack of that attempt; store_unavailable.
+// Ack records that an attempt succeeded. Errors: [ErrInvalid]; [ErrNotFound]; [ErrConflict] if the job
+// does not await the acknowledgement of that attempt; [ErrUnavailable].
 func (q *Queues) Ack(ctx context.Context, queue, id string, attempt int) (Info, error) {
 	return q.settle(ctx, queue, id, "ack", attempt, "", nil)
 }
 
-// Nack says that an attempt failed: it is scheduled again after delay, or nil for its backoff, or
-// dead after its last attempt. Errors: as of Ack.
+// Nack records that an attempt failed, and why. The job is scheduled again after delay, or after its
+// backoff if that is nil, and is dead after its last attempt. Errors: as of Ack.
 func (q *Queues) Nack(ctx context.Context, queue, id string, attempt int, why string,
 	delay *time.Duration) (Info, error) {
 	return q.settle(ctx, queue, id, "nack", attempt, why, delay)
@@ -115,6 +114,17 @@ func (q *Queues) Nack(ctx context.Context, queue, id string, attempt int, why st
 
 func (q *Queues) settle(ctx context.Context, queue, id, what string, attempt int, why string,
 	delay *time.Duration) (Info, error) {
+	var f fault.Fields
+	if attempt < 1 || attempt > MaxAttempts {
+		f.Add("attempt", "is required and must be the sluice-attempt of the message, 1 to %d", MaxAttempts)
+	}
+	if delay != nil {
+		delay = new(normalizeDelay(&f, *delay))
+	}
+	if err := f.Err(); err != nil {
+		return Info{}, err
+	}
+
 	wait := ""
 	if delay != nil {
 		wait = strconv.FormatInt(instant.CeilMilliseconds(*delay), 10)
@@ -146,10 +156,37 @@ func settledInfo(id string, rows []any) (Info, error) {
 		return Info{}, err
 	}
 	if number(rows[0]) == 0 {
-		return Info{}, fault.New(fault.JobConflict,
-			"the job is %s, attempt %d: it has left the state that this call needs", h.state, h.attempt).
-			With("state", h.state).With("attempt", h.attempt)
+		return Info{}, conflict(&h)
 	}
 	return Info{ID: id, State: h.state, RunAt: h.runAt(), DispatchedAt: h.sentAt(), Attempt: h.attempt,
 		MaxAttempts: h.maxAttempts, Durable: h.durable}, nil
+}
+
+// Normalize returns c with its instant and its delay rounded up to whole milliseconds.
+// [Queues.Reschedule] calls it. The error is [ErrPayloadTooLarge] or an [ErrInvalid] that lists every
+// invalid field by its name in the HTTP API.
+func (c Change) Normalize() (Change, error) {
+	if err := checkPayloadSize(c.Payload); err != nil {
+		return c, err
+	}
+	n := c
+	var f fault.Fields
+	switch {
+	case n.RunAt.IsZero() && n.Delay == nil && n.Payload == nil:
+		f.Add("body", "must have run_at, delay_ms or payload")
+	case !n.RunAt.IsZero() && n.Delay != nil:
+		f.Add("run_at", "excludes delay_ms: give one of them")
+	}
+	n.RunAt = normalizeInstant(&f, "run_at", n.RunAt)
+	if n.Delay != nil {
+		n.Delay = new(normalizeDelay(&f, *n.Delay))
+	}
+	if n.Payload != nil {
+		checkPayload(&f, n.Payload)
+	}
+
+	if err := f.Err(); err != nil {
+		return c, err
+	}
+	return n, nil
 }

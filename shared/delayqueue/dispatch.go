@@ -127,38 +127,3 @@ func (q *Queues) Maintain(ctx context.Context, queue string, shard, most int) (M
 		More: number(rows[4]) == 1,
 	}, nil
 }
-
-// RecordSent records that a job was sent from the outbox at sentAt as its first attempt, so that its
-// ID is not sent again.
-func (q *Queues) RecordSent(ctx context.Context, queue string, j Job, sentAt time.Time) error {
-	if _, err := q.allShards(ctx); err != nil {
-		return err
-	}
-	state, timeout := "d", ""
-	if j.MaxAttempts > 1 {
-		state, timeout = "w", strconv.FormatInt(defaultAckTime.Milliseconds(), 10)
-		if j.AckTimeout > 0 {
-			timeout = strconv.FormatInt(instant.CeilMilliseconds(j.AckTimeout), 10)
-		}
-	}
-	first := fmt.Sprintf("%s 1 %d %d 1%s t%d\n\n", state, j.MaxAttempts, unixMS(j.RunAt),
-		j.appendOptions(nil), unixMS(sentAt))
-	record, err := q.codec.appendContent([]byte(first), &j)
-	if err != nil {
-		return err
-	}
-	note := func(shard int, anyhow string) (bool, error) {
-		p := placeOf(queue, shard)
-		reply, err := q.conn.Run(ctx, q.scripts.settled, []string{p.due, p.awaiting, p.done, p.jobs}, j.ID,
-			q.cfg.DedupWindow.Milliseconds(), timeout, record, anyhow)
-		return number(reply) == 1, err
-	}
-	shards := q.candidates(j.ID)
-	for _, shard := range shards[1:] { // where it would be since before the shard count changed
-		if noted, err := note(shard, "0"); noted || err != nil {
-			return err
-		}
-	}
-	_, err = note(shards[0], "1")
-	return err
-}

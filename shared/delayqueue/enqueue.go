@@ -14,11 +14,36 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// Enqueue takes in jobs, each for itself: results and errors are in the order of jobs. Jobs of one
-// shard are one script call, and all calls are one round trip. A job whose id is known changes
-// nothing. Jobs must be valid (see functions/enqueue) and have ids.
+// Enqueue normalizes jobs and enqueues them, each independently of the others: results and errors are
+// in the order of jobs. If a job of an ID already exists, nothing is enqueued for it. Jobs of one shard
+// are one script call, and all calls are one round trip.
 func (q *Queues) Enqueue(ctx context.Context, queue string, jobs []Job) ([]Enqueued, []error) {
 	results, errs := make([]Enqueued, len(jobs)), make([]error, len(jobs))
+	var valid []Job
+	var at []int
+	for i := range jobs {
+		j, err := jobs[i].Normalize()
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		valid, at = append(valid, j), append(at, i)
+	}
+	enqueued, failed := q.EnqueueAccepted(ctx, queue, valid)
+	for k, i := range at {
+		results[i], errs[i] = enqueued[k], failed[k]
+	}
+	return results, errs
+}
+
+// EnqueueAccepted is Enqueue for jobs that were normalized and accepted before, such as those of the
+// outbox. It does not normalize them again: an accepted job is not refused later, for example because
+// its due time has moved past its ExpiresAt.
+func (q *Queues) EnqueueAccepted(ctx context.Context, queue string, jobs []Job) ([]Enqueued, []error) {
+	results, errs := make([]Enqueued, len(jobs)), make([]error, len(jobs))
+	if len(jobs) == 0 {
+		return results, errs
+	}
 	known, err := q.elsewhere(ctx, queue, jobs)
 	if err != nil {
 		for i := range errs {

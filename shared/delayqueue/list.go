@@ -18,6 +18,19 @@ import (
 // the last. Jobs that change their place while one pages may be seen twice or not at all.
 func (q *Queues) List(ctx context.Context, queue string, state State, limit int,
 	cursor string) (page []Info, next string, err error) {
+	var f fault.Fields
+	if state != "" && !state.Valid() {
+		f.Add("state", "is not a state of a job")
+	}
+	if limit == 0 {
+		limit = defaultPage
+	}
+	if limit < 1 || limit > MaxPage {
+		f.Add("limit", "must be 1 to %d", MaxPage)
+	}
+	if err := f.Err(); err != nil {
+		return nil, "", err
+	}
 	at, err := parseCursor(cursor)
 	if err != nil {
 		return nil, "", err
@@ -51,6 +64,9 @@ func (q *Queues) List(ctx context.Context, queue string, state State, limit int,
 	}
 	return page, "", nil
 }
+
+// defaultPage is the default limit of a page.
+const defaultPage = 50
 
 // maxFruitless bounds how many pieces of the finished jobs one page looks through in vain.
 const maxFruitless = 4

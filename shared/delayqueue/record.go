@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -65,7 +64,7 @@ func (j *Job) appendOptions(b []byte) []byte {
 		}
 		b = strconv.AppendInt(append(b, " b"...), instant.CeilMilliseconds(j.Backoff.Initial), 10)
 		b = strconv.AppendInt(append(b, ','), instant.CeilMilliseconds(j.Backoff.Max), 10)
-		b = strconv.AppendInt(append(b, ','), int64(math.Round(j.Backoff.Multiplier*1000)), 10)
+		b = strconv.AppendInt(append(b, ','), j.Backoff.thousandths(), 10)
 		b = append(b, jitter...)
 	}
 	if !j.ExpiresAt.IsZero() {

@@ -1,5 +1,8 @@
-// Package dispatch moves due jobs to SQS. One run works until a newer run has taken over, so that
-// invocations may come late, twice or not at all: there is no gap and no early stop.
+// Package dispatch sends due jobs to SQS. It is the loop around three packages: delayqueue claims due
+// jobs in Redis, sqssender sends them, and jobs moves and sends what the outbox holds.
+//
+// A [Dispatcher.Run] works until a newer run has taken over. So its invocations may come late, twice
+// or not at all, without a gap and without a job that is sent twice.
 package dispatch
 
 import (
@@ -9,32 +12,12 @@ import (
 	"time"
 
 	"github.com/sluicehq/sluice/shared/delayqueue"
-	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
 	"github.com/sluicehq/sluice/shared/delayqueue/sqssender"
-	"github.com/sluicehq/sluice/shared/redisconn"
+	"github.com/sluicehq/sluice/shared/jobs"
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// Store is where due jobs are claimed. [delayqueue.Queues] is one.
-type Store interface {
-	Register(ctx context.Context) error
-	AllShards() int
-	TakeOver(ctx context.Context) (int64, error)
-	Newest(ctx context.Context) (int64, error)
-	Beat(ctx context.Context, generation int64) error
-	Wakeups(ctx context.Context) <-chan delayqueue.Shard
-	Ping(ctx context.Context) error
-	Claim(ctx context.Context, queue string, shard, most int, lease time.Duration) (delayqueue.Claims, error)
-	Accept(ctx context.Context, queue string, shard int, jobs []delayqueue.Claimed) ([]bool, error)
-	Requeue(ctx context.Context, queue string, shard int, refused []delayqueue.Refused) ([]bool, error)
-	Maintain(ctx context.Context, queue string, shard, most int) (delayqueue.Maintained, error)
-	Enqueue(ctx context.Context, queue string, jobs []delayqueue.Job) ([]delayqueue.Enqueued, []error)
-	RecordSent(ctx context.Context, queue string, j delayqueue.Job, sentAt time.Time) error
-	Stats(ctx context.Context, queue string) (delayqueue.Stats, error)
-	RedisInfo(ctx context.Context) (redisconn.Info, error)
-}
-
-// Sender sends claimed jobs. [sqssender.Sender] is one.
+// Sender sends claimed jobs to SQS. [sqssender.Sender] implements it.
 type Sender interface {
 	Send(ctx context.Context, queue, url string, jobs []delayqueue.Claimed) []sqssender.Result
 }
@@ -43,16 +26,17 @@ type Sender interface {
 type Config struct {
 	// Queues maps each queue to the URL of its SQS queue.
 	Queues map[string]string
-	// ClaimSize is the most jobs that one claim takes. Default 500.
+	// ClaimSize is the maximum number of jobs of one claim. Defaults to 500.
 	ClaimSize int
-	// Lease is how long a dispatcher may take for what it claimed. Default 30 s.
+	// Lease is how long a dispatcher may take to send what it claimed. Defaults to 30 s.
 	Lease time.Duration
-	// Poll is the longest that a shard is not looked at. Default 1 s.
+	// Poll is the longest time between two claims of a shard. Defaults to 1 s.
 	Poll time.Duration
-	// InFlight is how many claims of one shard may be under way at once; with the sender's bound it
-	// keeps one queue's backlog from starving the others. Default 4.
+	// InFlight is the maximum number of claims of one shard that are sent concurrently. With the
+	// sender's own bound it keeps the backlog of one queue from starving the others. Defaults to 4.
 	InFlight int
-	// OutboxPoll is how often the outbox is looked at while Redis is up. Default 5 s.
+	// OutboxPoll is the time between two reads of the outbox while Redis is available. Defaults to
+	// 5 s.
 	OutboxPoll time.Duration
 }
 
@@ -75,20 +59,22 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Dispatcher is what runs of it share. It is safe for concurrent runs.
+// Dispatcher holds what its runs share. It is safe for concurrent runs.
 type Dispatcher struct {
 	cfg     Config
-	store   Store
-	outbox  *outbox.Outbox // nil when the deployment has none
+	jobs    *jobs.Service
+	queues  *delayqueue.Queues
 	sender  Sender
 	log     *slog.Logger
 	metrics *telemetry.Metrics
 }
 
-// New makes a Dispatcher.
-func New(cfg Config, store Store, box *outbox.Outbox, sender Sender, log *slog.Logger,
+// New returns a Dispatcher.
+func New(cfg Config, service *jobs.Service, sender Sender, log *slog.Logger,
 	metrics *telemetry.Metrics) *Dispatcher {
-	return &Dispatcher{cfg: cfg.withDefaults(), store: store, outbox: box, sender: sender, log: log, metrics: metrics}
+	return &Dispatcher{
+		cfg: cfg.withDefaults(), jobs: service, queues: service.Queues(), sender: sender, log: log, metrics: metrics,
+	}
 }
 
 // Summary is what a run did.
@@ -96,21 +82,23 @@ type Summary struct {
 	Generation int64  `json:"generation"`
 	Sent       int64  `json:"sent"`
 	Refused    int64  `json:"refused"`
-	Reason     string `json:"reason"` // why it ended: "superseded" or "deadline"
+	Reason     string `json:"reason"` // why the run ended: "superseded" or "deadline"
 }
 
-// Run works until a newer run has taken over, or until claiming ends; then it finishes what is in
-// flight, for which work leaves it time.
+// Run works until a newer run has taken over or claiming ends. Then it finishes the jobs in flight, for
+// which it has time until work ends.
 func (d *Dispatcher) Run(work, claiming context.Context) Summary {
 	claiming, stop := context.WithCancel(claiming)
 	defer stop()
 	r := &run{Dispatcher: d, work: work, stop: stop, gate: newGate(), tally: newTally(d.metrics)}
-	var wait sync.WaitGroup
-	wait.Go(func() { r.watchOutbox(claiming) })
-	wait.Go(func() { r.lead(claiming) })
-	wait.Go(func() { r.serve(claiming) })
-	wait.Go(func() { r.watchGauges(claiming) })
-	wait.Wait()
+
+	var loops sync.WaitGroup
+	loops.Go(func() { r.watchStores(claiming) })
+	loops.Go(func() { r.lead(claiming) })
+	loops.Go(func() { r.serve(claiming) })
+	loops.Go(func() { r.watchGauges(claiming) })
+	loops.Wait()
+
 	r.deliveries.Wait()
 	r.tally.flush()
 	return r.summary()
@@ -133,50 +121,60 @@ type run struct {
 func (r *run) summary() Summary {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := Summary{Generation: r.generation, Reason: "deadline", Sent: r.tally.sent.Load(),
-		Refused: r.tally.refused.Load()}
+	s := Summary{
+		Generation: r.generation, Reason: "deadline",
+		Sent: r.tally.sent.Load(), Refused: r.tally.refused.Load(),
+	}
 	if r.superseded {
 		s.Reason = "superseded"
 	}
 	return s
 }
 
-// lead takes over, beats each second, and ends the run when a newer one is at work.
+// lead takes over from older runs, beats every Poll, and ends the run when a newer one works.
 func (r *run) lead(ctx context.Context) {
-	for tick := newTicks(r.cfg.Poll); tick.next(ctx); {
+	for ticks := newTicks(r.cfg.Poll); ticks.next(ctx); {
 		r.beat(ctx)
 		r.tally.flush()
 	}
 }
 
+// beat does nothing while Redis is unavailable: then nobody can take over from this run either.
 func (r *run) beat(ctx context.Context) {
-	r.mu.Lock()
-	mine := r.generation
-	r.mu.Unlock()
-	if mine == 0 {
-		taken, err := r.store.TakeOver(ctx)
-		if err != nil {
-			return // Redis is away: nobody can take over from us either
-		}
-		mine = taken
-		r.mu.Lock()
-		r.generation = mine
-		r.mu.Unlock()
-	}
-	newest, err := r.store.Newest(ctx)
+	generation, err := r.takeOver(ctx)
 	if err != nil {
 		return
 	}
-	if newest > mine {
+	newest, err := r.queues.Newest(ctx)
+	if err != nil {
+		return
+	}
+	if newest > generation {
 		r.mu.Lock()
 		r.superseded = true
 		r.mu.Unlock()
 		r.stop()
 		return
 	}
-	if r.gate.isOpen() { // only a dispatcher that works may tell the one before it to stop
-		if r.store.Beat(ctx, mine) == nil {
-			r.metrics.Emit(nil, telemetry.One("heartbeat", telemetry.Count, 1))
-		}
+
+	if !r.gate.isOpen() {
+		return // only a run that claims may stop the run before it
 	}
+	if r.queues.Beat(ctx, generation) == nil {
+		r.metrics.Emit(nil, telemetry.One("heartbeat", telemetry.Count, 1))
+	}
+}
+
+// takeOver returns the generation of the run, which the first call gets from Redis.
+func (r *run) takeOver(ctx context.Context) (int64, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.generation > 0 {
+		return r.generation, nil
+	}
+	generation, err := r.queues.TakeOver(ctx)
+	if err == nil {
+		r.generation = generation
+	}
+	return generation, err
 }

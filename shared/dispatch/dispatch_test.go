@@ -15,6 +15,7 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/delayqueue/sqssender"
 	"github.com/sluicehq/sluice/shared/dispatch"
+	"github.com/sluicehq/sluice/shared/jobs"
 	"github.com/sluicehq/sluice/shared/redisconn"
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
@@ -90,7 +91,8 @@ func setup(t *testing.T, shards int) *harness {
 // run starts an invocation; end stops its claiming, and result waits for what it says.
 func (h *harness) run() (end context.CancelFunc, result func() dispatch.Summary) {
 	h.Helper()
-	d := dispatch.New(h.cfg, h.queues, nil, h.sender, slog.New(slog.DiscardHandler), telemetry.Discard())
+	log := slog.New(slog.DiscardHandler)
+	d := dispatch.New(h.cfg, jobs.New(h.queues, nil, log), h.sender, log, telemetry.Discard())
 	claiming, end := context.WithCancel(context.Background())
 	done := make(chan dispatch.Summary, 1)
 	go func() { done <- d.Run(context.Background(), claiming) }()

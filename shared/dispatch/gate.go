@@ -6,52 +6,53 @@ import (
 	"time"
 )
 
-// gate holds claims back: at the start and after an outage, until the outbox has been returned to
-// Redis. Else a job that was sent from the outbox, and that is in Redis too, would be sent twice.
+// gate holds claims back while it is shut: at the start of a run and after an outage of Redis, until
+// the outbox has been moved to Redis. Otherwise a job that the outbox sent and that is in Redis as
+// well would be sent twice.
 type gate struct {
-	mu   sync.Mutex
-	open chan struct{} // closed while the gate is open
-	is   bool
+	mu     sync.Mutex
+	open   bool
+	opened chan struct{} // closed while the gate is open
 }
 
-func newGate() *gate { return &gate{open: make(chan struct{})} }
+func newGate() *gate { return &gate{opened: make(chan struct{})} }
 
 func (g *gate) isOpen() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.is
+	return g.open
 }
 
 // set opens or shuts the gate and reports whether that was a change.
 func (g *gate) set(open bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.is == open {
+	if g.open == open {
 		return false
 	}
-	g.is = open
+	g.open = open
 	if open {
-		close(g.open)
+		close(g.opened)
 	} else {
-		g.open = make(chan struct{})
+		g.opened = make(chan struct{})
 	}
 	return true
 }
 
-// pass waits until the gate is open, and reports false when ctx ends first.
-func (g *gate) pass(ctx context.Context) bool {
+// wait waits until the gate is open, and reports false if ctx ends first.
+func (g *gate) wait(ctx context.Context) bool {
 	g.mu.Lock()
-	open := g.open
+	opened := g.opened
 	g.mu.Unlock()
 	select {
-	case <-open:
+	case <-opened:
 		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// ticks beats at once and then every interval.
+// ticks ticks immediately and then after every interval.
 type ticks struct {
 	every time.Duration
 	began bool
@@ -59,6 +60,7 @@ type ticks struct {
 
 func newTicks(every time.Duration) *ticks { return &ticks{every: every} }
 
+// next waits for the next tick, and reports false if ctx ends first.
 func (t *ticks) next(ctx context.Context) bool {
 	if !t.began {
 		t.began = true
@@ -67,6 +69,7 @@ func (t *ticks) next(ctx context.Context) bool {
 	return sleep(ctx, t.every)
 }
 
+// sleep waits for d, and reports false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -7,13 +7,12 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// gaugeEvery is how often the gauges are emitted.
+// gaugeEvery is the time between two emissions of the gauges.
 const gaugeEvery = time.Minute
 
-// watchGauges emits what stands where, once at the start and then every minute, while Redis is
-// there.
+// watchGauges emits the gauges at the start and then every minute, while Redis is available.
 func (r *run) watchGauges(ctx context.Context) {
-	for r.gate.pass(ctx) {
+	for r.gate.wait(ctx) {
 		r.emitQueues(ctx)
 		r.emitRedis(ctx)
 		if !sleep(ctx, gaugeEvery) {
@@ -24,26 +23,24 @@ func (r *run) watchGauges(ctx context.Context) {
 
 func (r *run) emitQueues(ctx context.Context) {
 	for queue := range r.cfg.Queues {
-		stats, err := r.store.Stats(ctx, queue)
+		stats, err := r.jobs.Stats(ctx, queue)
 		if err != nil {
-			return // Redis is away: the heartbeat tells
+			return // Redis is unavailable, which the missing heartbeat shows
 		}
 		out := []telemetry.Metric{
 			telemetry.One("depth", telemetry.Count, float64(stats.Scheduled+stats.Due)),
 			telemetry.One("oldest_due", telemetry.Milliseconds, float64(stats.OldestDue.Milliseconds())),
 			telemetry.One("dead", telemetry.Count, float64(stats.Dead)),
 		}
-		if r.outbox != nil {
-			if n, err := r.outbox.Count(ctx, queue); err == nil {
-				out = append(out, telemetry.One("outbox", telemetry.Count, float64(n)))
-			}
+		if stats.Outbox != nil {
+			out = append(out, telemetry.One("outbox", telemetry.Count, float64(*stats.Outbox)))
 		}
 		r.metrics.Emit(map[string]string{"queue": queue}, out...)
 	}
 }
 
 func (r *run) emitRedis(ctx context.Context) {
-	info, err := r.store.RedisInfo(ctx)
+	info, err := r.queues.RedisInfo(ctx)
 	if err != nil {
 		return
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// maxSamples is how many values one line of the embedded metric format takes.
+// maxSamples is the maximum number of values in one line of CloudWatch's embedded metric format.
 const maxSamples = 100
 
-// tally collects a run's numbers and emits them once a second, for each queue.
+// tally collects the numbers of a run for each queue until flush emits them.
 type tally struct {
 	metrics       *telemetry.Metrics
 	sent, refused atomic.Int64
@@ -30,7 +30,7 @@ func newTally(metrics *telemetry.Metrics) *tally {
 	return &tally{metrics: metrics, queues: make(map[string]*counts)}
 }
 
-// of needs the lock.
+// of returns the counts of a queue. The caller holds the lock.
 func (t *tally) of(queue string) *counts {
 	if t.queues[queue] == nil {
 		t.queues[queue] = &counts{}
@@ -42,7 +42,7 @@ func (t *tally) lateness(queue string, late time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.of(queue)
-	c.late = append(c.late, float64(max(0, late.Milliseconds())))
+	c.late = append(c.late, float64(max(0, late).Milliseconds()))
 	if len(c.late) == maxSamples {
 		t.emitLateness(queue, c)
 	}
@@ -74,11 +74,13 @@ func (t *tally) maintained(queue string, m delayqueue.Maintained) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.of(queue)
-	c.reclaimed, c.missed, c.poison, c.pruned = c.reclaimed+m.Reclaimed, c.missed+m.Missed, c.poison+m.Died,
-		c.pruned+m.Pruned
+	c.reclaimed += m.Reclaimed
+	c.missed += m.Missed
+	c.poison += m.Died
+	c.pruned += m.Pruned
 }
 
-// flush emits what has come together; a queue in which nothing happened emits nothing.
+// flush emits the numbers since the last flush. A queue in which nothing happened emits nothing.
 func (t *tally) flush() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

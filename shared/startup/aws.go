@@ -1,6 +1,7 @@
 package startup
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -45,8 +46,7 @@ func awsConfig(getenv func(string) string) (aws.Config, error) {
 	case 1:
 		return aws.Config{}, fmt.Errorf("%s is not set; Lambda sets it, set it yourself elsewhere", missing[0])
 	default:
-		return aws.Config{}, fmt.Errorf("%s are not set; Lambda sets them, set them yourself elsewhere",
-			strings.Join(missing, " and "))
+		return aws.Config{}, errors.New(strings.Join(missing, " and ") + " are not set; Lambda sets them, set them yourself elsewhere")
 	}
 
 	cfg := aws.Config{

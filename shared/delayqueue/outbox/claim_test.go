@@ -18,241 +18,268 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// only is the one item that is due.
-func (b *box) only(t testing.TB) Item {
-	t.Helper()
-	items := b.due(t, b.nowMS.Load())
-	require.Len(t, items, 1)
-	return items[0]
+func TestClaim(t *testing.T) {
+	t.Run("one of many concurrent claims succeeds", func(t *testing.T) {
+		b := newBox(t)
+		b.put(t, PutOptions{}, job("a", base))
+		seen := b.only(t)
+		var won atomic.Int64
+		var wait sync.WaitGroup
+		for range 16 {
+			wait.Go(func() {
+				mine := *seen
+				if b.ClaimToSend(context.Background(), &mine, time.Minute) == nil {
+					won.Add(1)
+				}
+			})
+		}
+		wait.Wait()
+		require.EqualValues(t, 1, won.Load())
+	})
+
+	t.Run("a claimed item is due again after the lease", func(t *testing.T) {
+		b := newBox(t)
+		b.put(t, PutOptions{}, job("a", base))
+		item := b.only(t)
+		require.False(t, item.Leased(at(base)))
+		b.claim(t, item)
+		require.True(t, item.Leased(at(base+59_999)))
+		require.Empty(t, b.due(t, base+59_999))
+		require.Empty(t, b.movable(t, 0), "a job that is being sent is not moved")
+		require.Len(t, b.due(t, base+60_000), 1)
+	})
+
+	t.Run("a claim that was taken over changes nothing", func(t *testing.T) {
+		b := newBox(t)
+		b.put(t, PutOptions{}, job("a", base))
+		slow := b.only(t)
+		b.claim(t, slow)
+		b.nowMS.Store(base + 60_000)
+		next := b.only(t)
+		b.claim(t, next)
+
+		for name, late := range map[string]func(*Item) error{
+			"sent":     func(i *Item) error { return b.MarkSent(t.Context(), i) },
+			"released": func(i *Item) error { return b.Release(t.Context(), i, 0) },
+			"claimed":  func(i *Item) error { return b.ClaimToSend(t.Context(), i, time.Hour) },
+			"moved":    func(i *Item) error { return b.ClaimToMove(t.Context(), i, time.Hour) },
+			"changed":  func(i *Item) error { return b.Change(t.Context(), i, at(base+1), nil) },
+			"removed":  func(i *Item) error { return b.Remove(t.Context(), i) },
+		} {
+			mine := *slow
+			require.ErrorIs(t, late(&mine), ErrClaimLost, name)
+		}
+		require.Empty(t, b.due(t, base+60_000), "the newer claim still holds")
+		require.NoError(t, b.MarkSent(t.Context(), next))
+	})
+
+	t.Run("to move: takes over another move, not a send", func(t *testing.T) {
+		b := newBox(t)
+		b.put(t, PutOptions{}, job("a", base))
+		first := b.only(t)
+		require.NoError(t, b.ClaimToMove(t.Context(), first, time.Minute))
+		require.Empty(t, b.due(t, base), "a sender waits for the end of the lease")
+		second := b.find(t, "a")
+		require.NoError(t, b.ClaimToMove(t.Context(), second, time.Minute))
+		require.ErrorIs(t, b.Remove(t.Context(), first), ErrClaimLost)
+
+		require.NoError(t, b.Release(t.Context(), second, 0))
+		b.claim(t, b.only(t))
+		require.ErrorIs(t, b.ClaimToMove(t.Context(), b.find(t, "a"), time.Minute), ErrClaimLost)
+		b.nowMS.Store(base + 60_000)
+		require.NoError(t, b.ClaimToMove(t.Context(), b.find(t, "a"), time.Minute), "after the sender's lease")
+	})
+
+	t.Run("a sent job is not claimed again", func(t *testing.T) {
+		b := newBox(t)
+		b.put(t, PutOptions{}, job("a", base))
+		b.markSent(t, b.only(t))
+		for _, claim := range []func(context.Context, *Item, time.Duration) error{b.ClaimToSend, b.ClaimToMove} {
+			require.ErrorIs(t, claim(t.Context(), b.movable(t, 0)[0], time.Minute), ErrClaimLost)
+		}
+	})
 }
 
-func TestOfManyWhoClaimAtOnceOneWins(t *testing.T) {
+func TestRelease(t *testing.T) {
 	b := newBox(t)
-	b.put(t, false, job("a", base))
-	seen := b.only(t)
-	var won atomic.Int64
-	var wait sync.WaitGroup
-	for range 16 {
-		wait.Go(func() {
-			mine := seen
-			if ok, err := b.Claim(context.Background(), &mine, time.Minute); err == nil && ok {
-				won.Add(1)
-			}
-		})
-	}
-	wait.Wait()
-	require.EqualValues(t, 1, won.Load())
-}
-
-func TestAClaimedItemIsDueAgainOnlyWhenTheLeaseHasLapsed(t *testing.T) {
-	b := newBox(t)
-	b.put(t, false, job("a", base))
+	b.put(t, PutOptions{}, job("a", base))
 	item := b.only(t)
-	require.True(t, item.Free(time.UnixMilli(base)))
-	b.claim(t, &item)
-	require.False(t, item.Free(time.UnixMilli(base+59_999)))
-	require.Empty(t, b.due(t, base+59_999))
-	require.Empty(t, b.toReturn(t, 0), "what somebody is sending is not returned")
-	require.Len(t, b.due(t, base+60_000), 1)
+	b.claim(t, item)
+	require.NoError(t, b.Release(t.Context(), item, 5*time.Second))
+	require.Empty(t, b.due(t, base+4999), "the item waits for its delay")
+	again := b.due(t, base+5000)
+	require.Len(t, again, 1)
+	b.claim(t, again[0])
 }
 
-func TestAClaimThatSomebodyTookOverChangesNothingAnyMore(t *testing.T) {
-	b := newBox(t)
-	b.put(t, false, job("a", base))
-	slow := b.only(t)
-	b.claim(t, &slow)
-	b.nowMS.Store(base + 60_000)
-	next := b.only(t)
-	b.claim(t, &next)
-
-	for name, late := range map[string]func(*Item) (bool, error){
-		"sent":     func(i *Item) (bool, error) { return b.MarkSent(t.Context(), i) },
-		"returned": func(i *Item) (bool, error) { return b.Return(t.Context(), i, 0) },
-		"claimed":  func(i *Item) (bool, error) { return b.Claim(t.Context(), i, time.Hour) },
-	} {
-		mine := slow
-		ok, err := late(&mine)
-		require.NoError(t, err, name)
-		require.False(t, ok, name)
-	}
-	require.Empty(t, b.due(t, base+60_000), "the next one's claim still holds")
-	ok, err := b.MarkSent(t.Context(), &next)
-	require.NoError(t, err)
-	require.True(t, ok)
-}
-
-func TestASentJobIsNotDueAndIsReturnedAsSent(t *testing.T) {
-	for name, durable := range map[string]bool{"taken in without redis": false, "durable": true} {
-		t.Run(name, func(t *testing.T) {
+func TestMarkSent(t *testing.T) {
+	for name, durable := range map[string]bool{"a job that is only here": false, "a durable job": true} {
+		t.Run(name+" is not due again and is moved as sent", func(t *testing.T) {
 			b := newBox(t)
-			b.put(t, durable, job("a", base))
+			options := PutOptions{Durable: durable}
+			b.put(t, options, job("a", base))
 			b.nowMS.Store(base + 7)
 			item := b.only(t)
 			require.Equal(t, durable, item.Durable)
-			b.markSent(t, &item)
+			b.markSent(t, item)
 
-			require.Empty(t, b.due(t, base+int64(time.Hour/time.Millisecond)))
+			require.Empty(t, b.due(t, base+time.Hour.Milliseconds()))
 			require.Zero(t, b.count(t))
-			found := b.toReturn(t, 0)
-			require.Len(t, found, 1)
-			require.True(t, found[0].Sent)
-			require.Equal(t, at(base+7), found[0].SentAt)
-			require.Equal(t, job("a", base), found[0].Job)
-			again, errs := b.Put(t.Context(), queue, []delayqueue.Job{job("a", base)}, durable)
-			require.NoError(t, errs[0])
-			require.True(t, again[0].Duplicate, "its id is not free before Redis knows of it")
-			require.Equal(t, delayqueue.Dispatched, again[0].State)
-			require.Equal(t, 1, again[0].Attempt)
+			items := b.movable(t, 0)
+			require.Len(t, items, 1)
+			require.Equal(t, Sent, items[0].State)
+			require.Equal(t, at(base+7), items[0].SentAt)
+			require.Equal(t, job("a", base), items[0].Job)
+			again := b.existing(t, job("a", base))
+			require.Equal(t, delayqueue.Dispatched, again.State, "its ID stays in use until Redis has recorded it")
+			require.Equal(t, 1, again.Attempt)
 
-			require.NoError(t, b.Remove(t.Context(), &found[0]))
-			require.Empty(t, b.toReturn(t, 0))
-			b.put(t, durable, job("a", base))
+			require.NoError(t, b.Remove(t.Context(), items[0]))
+			require.Empty(t, b.movable(t, 0))
+			b.put(t, options, job("a", base))
 		})
 	}
+
+	t.Run("a job with more attempts awaits its acknowledgement", func(t *testing.T) {
+		b := newBox(t)
+		j := job("a", base)
+		j.MaxAttempts = 2
+		b.put(t, PutOptions{}, j)
+		b.markSent(t, b.only(t))
+		require.Equal(t, delayqueue.AwaitingAck, b.existing(t, j).State)
+	})
 }
 
-func TestASentJobIsNotClaimedAgain(t *testing.T) {
-	b := newBox(t)
-	b.put(t, false, job("a", base))
-	item := b.only(t)
-	b.markSent(t, &item)
-	ok, err := b.Claim(t.Context(), &b.toReturn(t, 0)[0], time.Minute)
-	require.NoError(t, err)
-	require.False(t, ok)
-}
-
-func TestWhatIsReturnedWaitsForItsDelay(t *testing.T) {
-	b := newBox(t)
-	b.put(t, false, job("a", base))
-	item := b.only(t)
-	b.claim(t, &item)
-	ok, err := b.Return(t.Context(), &item, 5*time.Second)
-	require.NoError(t, err)
-	require.True(t, ok)
-	require.Empty(t, b.due(t, base+4999))
-	again := b.due(t, base+5000)
-	require.Len(t, again, 1)
-	b.claim(t, &again[0])
-}
-
-func TestDurableJobsAreReturnedOnlyShortlyBeforeTheirTime(t *testing.T) {
-	b := newBox(t)
-	b.put(t, true, job("soon", base+1000), job("later", base+9000))
-	b.put(t, false, job("homeless", base+9_000_000))
-	require.ElementsMatch(t, []string{"soon", "homeless"}, ids(b.toReturn(t, base+1000)))
-}
-
-func TestAChangedDurableJobIsDueAtItsNewTimeWithItsNewPayload(t *testing.T) {
+func TestChange(t *testing.T) {
 	for name, c := range map[string]struct {
 		runAtMS int64
 		payload json.RawMessage
 	}{
-		"earlier":                       {base + 1000, nil},
-		"later, with another payload":   {base + 9000, json.RawMessage(`{"changed":true}`)},
-		"same time and another payload": {base + 5000, json.RawMessage(`null`)},
+		"earlier":                            {base + 1000, nil},
+		"later, with another payload":        {base + 9000, json.RawMessage(`{"changed":true}`)},
+		"same time, with another payload":    {base + 5000, json.RawMessage(`null`)},
+		"same time, with the payload it had": {base + 5000, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t)
-			b.put(t, true, job("a", base+5000), job("other", base+5000))
-			require.NoError(t, b.Change(t.Context(), queue, "a", at(c.runAtMS), c.payload))
+			b.put(t, PutOptions{Durable: true}, job("a", base+5000), job("other", base+5000))
+			item := b.find(t, "a")
+			require.NoError(t, b.ClaimToMove(t.Context(), item, time.Minute))
+			require.NoError(t, b.Change(t.Context(), item, at(c.runAtMS), c.payload))
 
 			require.NotContains(t, ids(b.due(t, c.runAtMS-1)), "a")
 			want := job("a", c.runAtMS)
 			if c.payload != nil {
 				want.Payload = c.payload
 			}
-			var found []delayqueue.Job
+			var there []delayqueue.Job
 			for _, item := range b.due(t, base+9000) {
 				require.True(t, item.Durable)
 				if item.Job.ID == "a" {
-					found = append(found, item.Job)
+					there = append(there, item.Job)
 				}
 			}
-			require.Equal(t, []delayqueue.Job{want}, found, "it is in one place")
-
-			known, errs := b.Put(t.Context(), queue, []delayqueue.Job{want}, true)
-			require.NoError(t, errs[0])
+			require.Equal(t, []delayqueue.Job{want}, there, "the job is in one place")
 			require.Equal(t, delayqueue.Enqueued{ID: "a", State: delayqueue.Scheduled, RunAt: at(c.runAtMS),
-				Duplicate: true, Durable: true}, known[0])
+				Duplicate: true, Durable: true}, b.existing(t, want))
 		})
 	}
+
+	t.Run("fences a claim that read the item before", func(t *testing.T) {
+		b := newBox(t)
+		b.put(t, PutOptions{Durable: true}, job("a", base))
+		before := b.only(t)
+		require.NoError(t, b.Change(t.Context(), b.find(t, "a"), at(base), json.RawMessage(`2`)))
+		require.ErrorIs(t, b.ClaimToSend(t.Context(), before, time.Minute), ErrClaimLost)
+	})
+
+	t.Run("does not bring back a removed item", func(t *testing.T) {
+		b := newBox(t)
+		b.put(t, PutOptions{Durable: true}, job("a", base))
+		before := b.find(t, "a")
+		require.NoError(t, b.Remove(t.Context(), b.find(t, "a")))
+		for _, ms := range []int64{base, base + 1} {
+			require.ErrorIs(t, b.Change(t.Context(), before, at(ms), nil), ErrClaimLost)
+		}
+		require.Nil(t, b.find(t, "a"))
+		require.Empty(t, b.due(t, base+1))
+	})
+
+	t.Run("does not change a job that was sent meanwhile", func(t *testing.T) {
+		b := newBox(t)
+		b.put(t, PutOptions{Durable: true}, job("a", base))
+		before := b.find(t, "a")
+		b.markSent(t, b.only(t))
+		require.ErrorIs(t, b.Change(t.Context(), before, at(base+1000), nil), ErrClaimLost)
+		require.Empty(t, b.due(t, base+1000))
+		require.Len(t, b.movable(t, 0), 1)
+	})
 }
 
-func TestAChangeFencesAClaimThatSawTheOldTime(t *testing.T) {
-	b := newBox(t)
-	b.put(t, true, job("a", base))
-	seen := b.only(t)
-	require.NoError(t, b.Change(t.Context(), queue, "a", at(base), json.RawMessage(`2`)))
-	ok, err := b.Claim(t.Context(), &seen, time.Minute)
-	require.NoError(t, err)
-	require.False(t, ok, "who read it before would send the old payload")
+func TestRemove(t *testing.T) {
+	t.Run("twice is no error", func(t *testing.T) {
+		b := newBox(t)
+		b.put(t, PutOptions{}, job("a", base))
+		item := b.only(t)
+		require.NoError(t, b.Remove(t.Context(), item))
+		require.NoError(t, b.Remove(t.Context(), item))
+		b.put(t, PutOptions{}, job("a", base))
+	})
+
+	t.Run("an item that was refiled meanwhile stays", func(t *testing.T) {
+		b := newBox(t)
+		b.put(t, PutOptions{Durable: true}, job("a", base))
+		before := b.find(t, "a")
+		require.NoError(t, b.Change(t.Context(), b.find(t, "a"), at(base+1), nil))
+		require.ErrorIs(t, b.Remove(t.Context(), before), ErrClaimLost)
+		require.NotNil(t, b.find(t, "a"))
+	})
 }
 
-func TestAChangeOfWhatIsNotHereIsNothing(t *testing.T) {
+func TestRemoveID(t *testing.T) {
 	b := newBox(t)
-	require.NoError(t, b.Change(t.Context(), queue, "unknown", at(base), nil))
-	require.Empty(t, b.due(t, base))
-}
-
-func TestAChangedJobThatWasSentMeanwhileIsNotSentAgain(t *testing.T) {
-	b := newBox(t)
-	b.put(t, true, job("a", base))
-	item := b.only(t)
-	b.markSent(t, &item)
-	err := b.Change(t.Context(), queue, "a", at(base+1000), nil)
-	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err),
-		"the caller asks again, and Redis knows by then that it was sent")
-	require.Empty(t, b.due(t, base+1000))
-	require.Len(t, b.toReturn(t, 0), 1)
-}
-
-func TestARemovedJobIsGoneAndItsIDIsFree(t *testing.T) {
-	b := newBox(t)
-	b.put(t, true, job("a", base), job("b", base))
+	b.put(t, PutOptions{Durable: true}, job("a", base), job("b", base))
 	require.NoError(t, b.RemoveID(t.Context(), queue, "a"))
 	require.NoError(t, b.RemoveID(t.Context(), queue, "a"), "twice is no error")
 	require.Equal(t, []string{"b"}, ids(b.due(t, base)))
-	b.put(t, true, job("a", base))
-	require.NoError(t, b.Change(t.Context(), queue, "a", at(base+1000), nil))
-	require.NoError(t, b.RemoveID(t.Context(), queue, "a"), "also where a change has put it")
+
+	b.put(t, PutOptions{Durable: true}, job("a", base))
+	item := b.find(t, "a")
+	b.claim(t, item)
+	require.NoError(t, b.Change(t.Context(), item, at(base+1000), nil))
+	require.NoError(t, b.RemoveID(t.Context(), queue, "a"), "also after a change has refiled it")
 	require.Equal(t, []string{"b"}, ids(b.due(t, base+1000)))
 }
 
-func TestTheCountIsOfJobsThatWaitForRedisInThatQueue(t *testing.T) {
-	b := newBox(t)
-	require.Zero(t, b.count(t))
-	b.put(t, false, job("a", base), job("b", base+9_000_000))
-	b.put(t, true, job("durable", base)) // Redis has it, too, and counts it
-	_, errs := b.Put(t.Context(), "other", []delayqueue.Job{job("c", base)}, false)
-	require.NoError(t, errs[0])
-	require.EqualValues(t, 2, b.count(t))
-	n, err := b.Count(t.Context(), "none")
-	require.NoError(t, err)
-	require.Zero(t, n)
-}
-
-func TestEveryCallSaysThatDynamoDBIsAway(t *testing.T) {
+func TestDynamoDBUnavailable(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	endpoint := "http://" + listener.Addr().String()
 	require.NoError(t, listener.Close()) // nobody listens there now
-	away := New(dynamodb.New(dynamodb.Options{
+	o := New(dynamodb.New(dynamodb.Options{
 		Region: "eu-central-1", BaseEndpoint: &endpoint,
 		Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""), Retryer: aws.NopRetryer{},
 	}), "table")
-	item := Item{Queue: queue, Job: job("a", base)}
-	_, errs := away.Put(t.Context(), queue, []delayqueue.Job{job("a", base), job("b", base)}, false)
+	item := Item{Queue: queue, Job: job("a", base), State: Waiting}
+	ctx := t.Context()
+
 	for name, err := range map[string]error{
-		"put": errs[0], "put 2": errs[1],
-		"due":       second(away.Due(t.Context(), at(base), 1)),
-		"return":    second(away.Return(t.Context(), &item, 0)),
-		"to return": second(away.ToReturn(t.Context(), at(base), 1)),
-		"claim":     second(away.Claim(t.Context(), &item, time.Second)),
-		"sent":      second(away.MarkSent(t.Context(), &item)),
-		"change":    away.Change(t.Context(), queue, "a", at(base), nil),
-		"remove":    away.Remove(t.Context(), &item),
-		"remove id": away.RemoveID(t.Context(), queue, "a"),
-		"count":     second(away.Count(t.Context(), queue)),
+		"Put":         second(o.Put(ctx, queue, job("a", base), PutOptions{})),
+		"Find":        second(o.Find(ctx, queue, "a")),
+		"Due":         second(o.Due(ctx, nil, 1)),
+		"Movable":     second(o.Movable(ctx, at(base), 1)),
+		"Count":       second(o.Count(ctx, queue)),
+		"ClaimToSend": o.ClaimToSend(ctx, &item, time.Second),
+		"ClaimToMove": o.ClaimToMove(ctx, &item, time.Second),
+		"Release":     o.Release(ctx, &item, 0),
+		"MarkSent":    o.MarkSent(ctx, &item),
+		"Change":      o.Change(ctx, &item, at(base), nil),
+		"Remove":      o.Remove(ctx, &item),
+		"RemoveID":    o.RemoveID(ctx, queue, "a"),
+		"SetPause":    o.SetPause(ctx, queue, at(base)),
+		"ClearPause":  o.ClearPause(ctx, queue),
+		"Pause":       second(o.Pause(ctx, queue)),
+		"Pauses":      second(o.Pauses(ctx)),
 	} {
 		require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err), name)
 	}

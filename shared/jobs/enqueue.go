@@ -1,0 +1,201 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sluicehq/sluice/shared/delayqueue"
+	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
+	"github.com/sluicehq/sluice/shared/fault"
+)
+
+// enqueueHold is how long dispatchers leave a durable job to the call that enqueues it, which writes
+// it to Redis itself.
+const enqueueHold = 2 * time.Second
+
+// Result is the outcome of one job.
+type Result struct {
+	Job      delayqueue.Job
+	Enqueued delayqueue.Enqueued
+	// Degraded reports that the outbox accepted the job and Redis did not.
+	Degraded bool
+	// Err is why the job was not enqueued. After store_unavailable the job may be stored although
+	// the answer was lost: enqueue it again under the same ID.
+	Err error
+}
+
+// Enqueue enqueues jobs of one queue and returns a result for each, in order. Each job succeeds or
+// fails independently of the others. Durable jobs are written to the outbox first and then to Redis;
+// other jobs are written to Redis, or to the outbox if Redis is unavailable.
+//
+// Durable and other jobs are written concurrently, so that a batch of both waits for an unresponsive
+// Redis only once. Other jobs that share an ID with a durable job of the batch follow it, and so are
+// duplicates of it.
+func (s *Service) Enqueue(ctx context.Context, queue string, jobs []delayqueue.Job) []Result {
+	results := make([]Result, len(jobs))
+	for i := range jobs {
+		results[i].Job, results[i].Err = jobs[i].Normalize()
+	}
+
+	durable, plain, plainAfter := split(results)
+	concurrently(
+		func() { s.enqueuePlain(ctx, queue, plain) },
+		func() { s.enqueueDurable(ctx, queue, durable) },
+	)
+	s.enqueuePlain(ctx, queue, plainAfter)
+	return results
+}
+
+// split sorts valid jobs by the way they are enqueued.
+func split(results []Result) (durable, plain, plainAfter []*Result) {
+	durableIDs := make(map[string]bool)
+	for i := range results {
+		if r := &results[i]; r.Err == nil && r.Job.Durable {
+			durable = append(durable, r)
+			durableIDs[r.Job.ID] = true
+		}
+	}
+	for i := range results {
+		r := &results[i]
+		switch {
+		case r.Err != nil || r.Job.Durable:
+		case durableIDs[r.Job.ID]:
+			plainAfter = append(plainAfter, r)
+		default:
+			plain = append(plain, r)
+		}
+	}
+	return durable, plain, plainAfter
+}
+
+// concurrently runs two functions and returns when both have ended. A panic of the first becomes a
+// panic of the caller, with the first one's stack.
+func concurrently(first, second func()) {
+	panicked := make(chan any, 1)
+	go func() {
+		defer func() {
+			p := recover()
+			if p != nil {
+				p = fmt.Sprintf("%v\n%s", p, debug.Stack())
+			}
+			panicked <- p
+		}()
+		first()
+	}()
+	defer func() {
+		if p := <-panicked; p != nil {
+			panic(p)
+		}
+	}()
+	second()
+}
+
+func (s *Service) enqueuePlain(ctx context.Context, queue string, results []*Result) {
+	var refused []*Result
+	for i, inRedis := range s.enqueueRedis(ctx, queue, results) {
+		r := results[i]
+		r.Enqueued, r.Err = inRedis.Enqueued, inRedis.Err
+		if s.outbox != nil && fault.CodeOf(r.Err) == fault.StoreUnavailable {
+			refused = append(refused, r)
+		}
+	}
+
+	forEach(refused, func(r *Result) {
+		r.Enqueued, r.Err = s.outbox.Put(ctx, queue, r.Job, outbox.PutOptions{})
+		r.Degraded = r.Err == nil
+	})
+}
+
+// enqueueDurable writes jobs to the outbox and then to Redis. If the outbox already has the ID, Redis
+// is left alone: this call's content may differ, and the dispatcher moves the existing job.
+func (s *Service) enqueueDurable(ctx context.Context, queue string, results []*Result) {
+	if s.outbox == nil {
+		for _, r := range results {
+			r.Err = errors.New("a durable job needs an outbox")
+		}
+		return
+	}
+	forEach(results, func(r *Result) {
+		r.Enqueued, r.Err = s.outbox.Put(ctx, queue, r.Job, outbox.PutOptions{Durable: true, Hold: enqueueHold})
+	})
+	var added []*Result
+	for _, r := range results {
+		if r.Err == nil && !r.Enqueued.Duplicate {
+			r.Job.RunAt, r.Job.Delay = r.Enqueued.RunAt, 0 // one due time in both stores
+			added = append(added, r)
+		}
+	}
+
+	var superfluous []*Result
+	for i, inRedis := range s.enqueueRedis(ctx, queue, added) {
+		r := added[i]
+		switch {
+		case inRedis.Err != nil:
+			r.Degraded = true // the dispatcher moves the job to Redis
+		case inRedis.Enqueued.Duplicate && !isCopyOf(inRedis.Enqueued):
+			r.Enqueued = inRedis.Enqueued
+			superfluous = append(superfluous, r)
+		default:
+			r.Enqueued = inRedis.Enqueued
+			r.Enqueued.Duplicate = false
+		}
+	}
+	s.removeSuperfluous(ctx, queue, superfluous)
+}
+
+// isCopyOf reports whether the job that Redis has is the one that was just added to the outbox: a
+// dispatcher moved it first, or a lost answer made the driver send it twice.
+func isCopyOf(inRedis delayqueue.Enqueued) bool {
+	return inRedis.Durable && !inRedis.Differs && awaitsFirstSend(inRedis)
+}
+
+// awaitsFirstSend reports whether SQS has not accepted any attempt of a job.
+func awaitsFirstSend(e delayqueue.Enqueued) bool {
+	return e.State == delayqueue.Scheduled && e.Attempt == 0 || e.State == delayqueue.Dispatching && e.Attempt <= 1
+}
+
+// removeSuperfluous removes items that were just added although Redis already has another job of
+// their ID: during a later outage they would be sent again. The dispatcher removes an item for which
+// this fails.
+func (s *Service) removeSuperfluous(ctx context.Context, queue string, results []*Result) {
+	forEach(results, func(r *Result) {
+		if err := s.outbox.RemoveID(ctx, queue, r.Job.ID); err != nil {
+			s.log.WarnContext(ctx, "a duplicate job stays in the outbox until the dispatcher removes it",
+				"queue", queue, "job", r.Job.ID, "cause", err.Error())
+		}
+	})
+}
+
+func (s *Service) enqueueRedis(ctx context.Context, queue string, results []*Result) []Result {
+	if len(results) == 0 {
+		return nil
+	}
+	jobs := make([]delayqueue.Job, len(results))
+	for i, r := range results {
+		jobs[i] = r.Job
+	}
+	out := make([]Result, len(results))
+	enqueued, errs := s.queues.EnqueueAccepted(ctx, queue, jobs)
+	for i := range out {
+		out[i] = Result{Job: jobs[i], Enqueued: enqueued[i], Err: errs[i]}
+	}
+	return out
+}
+
+// forEach calls do for all items, at most fanOut of them concurrently.
+func forEach[T any](items []T, do func(T)) {
+	var group errgroup.Group
+	group.SetLimit(fanOut)
+	for _, item := range items {
+		group.Go(func() error {
+			do(item)
+			return nil
+		})
+	}
+	_ = group.Wait()
+}

@@ -1,0 +1,193 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sluicehq/sluice/shared/delayqueue"
+	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
+)
+
+// Get reads a job. Errors: job_not_found, store_unavailable.
+//
+// The order is Redis, the outbox, and Redis again, because the job may move to Redis between the
+// first two reads.
+func (s *Service) Get(ctx context.Context, queue, id string) (delayqueue.Info, error) {
+	info, err := s.queues.Get(ctx, queue, id)
+	if !isNotFound(err) {
+		return info, err
+	}
+	item, err := s.find(ctx, queue, id)
+	switch {
+	case err != nil:
+		return delayqueue.Info{}, err
+	case item != nil:
+		return infoOf(item), nil
+	default:
+		return s.queues.Get(ctx, queue, id)
+	}
+}
+
+func infoOf(item *outbox.Item) delayqueue.Info {
+	state, attempt := item.JobState()
+	j := &item.Job
+	return delayqueue.Info{
+		ID: j.ID, State: state, RunAt: j.RunAt, DispatchedAt: item.SentAt, Attempt: attempt,
+		MaxAttempts: j.MaxAttempts, Payload: j.Payload, Group: j.Group, Headers: j.Headers,
+		ExpiresAt: j.ExpiresAt, Durable: item.Durable,
+	}
+}
+
+// Cancel cancels a scheduled job. Canceling it again succeeds. Errors: job_not_found; job_conflict if
+// the job is no longer scheduled; store_unavailable, after which the job may be canceled or not.
+func (s *Service) Cancel(ctx context.Context, queue, id string) (delayqueue.Info, error) {
+	cancel := func() (delayqueue.Info, error) { return s.queues.Cancel(ctx, queue, id) }
+
+	return s.change(ctx, queue, id, cancel, func(item *outbox.Item) (delayqueue.Info, error) {
+		info, err := cancel()
+		if isNotFound(err) {
+			// Redis remembers the cancellation. A mover that lost its claim to this call finds it
+			// there and enqueues nothing.
+			if err = s.queues.RecordCanceled(ctx, queue, item.Job); err == nil {
+				info, err = cancel()
+			}
+		}
+		if err != nil {
+			return delayqueue.Info{}, err
+		}
+		return info, s.outbox.Remove(ctx, item)
+	})
+}
+
+// Reschedule changes a scheduled job, which keeps its ID, and returns it. Errors: job_not_found;
+// job_conflict if the job is no longer scheduled; store_unavailable, after which the job may be
+// changed or not.
+func (s *Service) Reschedule(ctx context.Context, queue, id string,
+	change delayqueue.Change) (delayqueue.Info, error) {
+	change, err := change.Normalize()
+	if err != nil {
+		return delayqueue.Info{}, err
+	}
+	inRedis := func() (delayqueue.Info, error) { return s.queues.Reschedule(ctx, queue, id, change) }
+
+	_, err = s.change(ctx, queue, id, inRedis, func(item *outbox.Item) (delayqueue.Info, error) {
+		if _, err := s.enqueueItem(ctx, item); err != nil {
+			return delayqueue.Info{}, err
+		}
+		info, err := inRedis()
+		switch {
+		case err != nil:
+			return delayqueue.Info{}, err
+		case item.Durable:
+			return info, s.outbox.Change(ctx, item, info.RunAt, change.Payload)
+		default:
+			return info, s.outbox.Remove(ctx, item)
+		}
+	})
+	if err != nil {
+		return delayqueue.Info{}, err
+	}
+	return s.queues.Get(ctx, queue, id)
+}
+
+// change changes a job wherever it is: inRedis if only Redis can have it, and inBoth with a claimed
+// item of the outbox otherwise.
+//
+// The outbox is read first. A job moves from the outbox to Redis only, so a job that is in neither
+// does not exist.
+func (s *Service) change(ctx context.Context, queue, id string, inRedis func() (delayqueue.Info, error),
+	inBoth func(*outbox.Item) (delayqueue.Info, error)) (delayqueue.Info, error) {
+	for range maxRaces {
+		item, err := s.find(ctx, queue, id)
+		if err != nil {
+			return delayqueue.Info{}, err
+		}
+		if item == nil {
+			return inRedis()
+		}
+		info, err := s.changeItem(ctx, item, inRedis, inBoth)
+		if !errors.Is(err, outbox.ErrClaimLost) {
+			return info, err
+		}
+	}
+	return delayqueue.Info{}, tooManyRaces()
+}
+
+func (s *Service) changeItem(ctx context.Context, item *outbox.Item, inRedis func() (delayqueue.Info, error),
+	inBoth func(*outbox.Item) (delayqueue.Info, error)) (delayqueue.Info, error) {
+	switch {
+	case item.State == outbox.Sent:
+		if err := s.recordSent(ctx, item); err != nil {
+			return delayqueue.Info{}, err
+		}
+		return inRedis()
+	case item.BeingSent(time.Now()):
+		return delayqueue.Info{}, conflict(item)
+	}
+
+	if err := s.outbox.ClaimToMove(ctx, item, claimLease); err != nil {
+		return delayqueue.Info{}, err
+	}
+	info, err := inBoth(item)
+	if err != nil && !errors.Is(err, outbox.ErrClaimLost) {
+		s.release(ctx, item)
+	}
+	return info, err
+}
+
+// Ack records that an attempt succeeded. Errors: job_not_found; job_conflict if the job does not
+// await the acknowledgement of that attempt; store_unavailable.
+func (s *Service) Ack(ctx context.Context, queue, id string, attempt int) (delayqueue.Info, error) {
+	return s.acknowledge(ctx, queue, id, func() (delayqueue.Info, error) {
+		return s.queues.Ack(ctx, queue, id, attempt)
+	})
+}
+
+// Nack records that an attempt failed. The job is scheduled again after delay, or after its backoff if
+// that is nil, and is dead after its last attempt. Errors: as of Ack.
+func (s *Service) Nack(ctx context.Context, queue, id string, attempt int, reason string,
+	delay *time.Duration) (delayqueue.Info, error) {
+	return s.acknowledge(ctx, queue, id, func() (delayqueue.Info, error) {
+		return s.queues.Nack(ctx, queue, id, attempt, reason, delay)
+	})
+}
+
+// acknowledge acknowledges an attempt in Redis. If Redis has no record that the job was ever sent, the
+// outbox may have sent it: then acknowledge records that in Redis and tries again.
+func (s *Service) acknowledge(ctx context.Context, queue, id string,
+	inRedis func() (delayqueue.Info, error)) (delayqueue.Info, error) {
+	info, err := inRedis()
+	if !isNotFound(err) && !neverSent(err) {
+		return info, err
+	}
+	item, findErr := s.find(ctx, queue, id)
+	if findErr != nil {
+		return delayqueue.Info{}, findErr
+	}
+
+	switch {
+	case item != nil && item.State == outbox.Sent:
+		if err := s.recordSent(ctx, item); err != nil && !errors.Is(err, outbox.ErrClaimLost) {
+			return delayqueue.Info{}, err
+		}
+		return inRedis()
+	case item != nil:
+		return delayqueue.Info{}, conflict(item)
+	case isNotFound(err):
+		return inRedis() // the job may have moved to Redis since the first call
+	default:
+		return info, err
+	}
+}
+
+// List reads a page of a queue's jobs in Redis; see [delayqueue.Queues.List].
+func (s *Service) List(ctx context.Context, queue string, state delayqueue.State, limit int,
+	cursor string) (page []delayqueue.Info, next string, err error) {
+	return s.queues.List(ctx, queue, state, limit, cursor)
+}
+
+// Redrive schedules dead jobs again; see [delayqueue.Queues.Redrive].
+func (s *Service) Redrive(ctx context.Context, queue string, ids []string, limit int) (int64, error) {
+	return s.queues.Redrive(ctx, queue, ids, limit)
+}

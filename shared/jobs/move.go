@@ -1,0 +1,92 @@
+package jobs
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluicehq/sluice/shared/delayqueue"
+	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
+)
+
+const (
+	// moveBatch is how many items of each kind MoveToRedis reads.
+	moveBatch = 100
+	// durableAhead is how long before its due time a durable job is checked to be in Redis.
+	durableAhead = 2 * time.Minute
+)
+
+// MoveToRedis moves a batch of the outbox to Redis and returns how many items need no further look for
+// now; 0 means that nothing is left to move. Sent jobs are recorded in Redis, and the others are
+// enqueued there. Durable items stay until their job is sent. Errors: store_unavailable, if the
+// outbox cannot be read.
+func (s *Service) MoveToRedis(ctx context.Context, lease time.Duration) (int, error) {
+	if s.outbox == nil {
+		return 0, nil
+	}
+	items, err := s.outbox.Movable(ctx, time.Now().Add(durableAhead), moveBatch)
+	if err != nil {
+		return 0, err
+	}
+	var moved atomic.Int64
+	forEach(items, func(item *outbox.Item) {
+		if s.moveItem(ctx, item, lease) == nil {
+			moved.Add(1)
+		}
+	})
+	return int(moved.Load()), nil
+}
+
+func (s *Service) moveItem(ctx context.Context, item *outbox.Item, lease time.Duration) error {
+	if item.State == outbox.Sent {
+		return s.recordSent(ctx, item)
+	}
+	if err := s.outbox.ClaimToMove(ctx, item, lease); err != nil {
+		return err
+	}
+	inRedis, err := s.enqueueItem(ctx, item)
+	if err != nil {
+		s.release(ctx, item)
+		return err
+	}
+	if item.Durable && awaitsFirstSend(inRedis) {
+		return s.outbox.Release(ctx, item, durableAhead/2)
+	}
+	return s.outbox.Remove(ctx, item)
+}
+
+// enqueueItem enqueues the job of a claimed item in Redis, unless Redis has its ID already.
+func (s *Service) enqueueItem(ctx context.Context, item *outbox.Item) (delayqueue.Enqueued, error) {
+	job := item.Job
+	job.Durable = item.Durable
+	enqueued, errs := s.queues.EnqueueAccepted(ctx, item.Queue, []delayqueue.Job{job})
+	return enqueued[0], errs[0]
+}
+
+// recordSent records in Redis that the outbox sent a job, and then removes the item.
+func (s *Service) recordSent(ctx context.Context, item *outbox.Item) error {
+	if err := s.queues.RecordSent(ctx, item.Queue, item.Job, item.SentAt); err != nil {
+		return err
+	}
+	return s.outbox.Remove(ctx, item)
+}
+
+// RemoveSent removes the outbox copies of jobs that were sent from Redis. MoveToRedis removes a copy
+// for which this fails.
+func (s *Service) RemoveSent(ctx context.Context, queue string, jobs []delayqueue.Claimed) {
+	if s.outbox == nil {
+		return
+	}
+	var durable []string
+	for i := range jobs {
+		if jobs[i].Durable {
+			durable = append(durable, jobs[i].ID)
+		}
+	}
+	forEach(durable, func(id string) {
+		if err := s.outbox.RemoveID(ctx, queue, id); err != nil {
+			s.log.WarnContext(ctx, "a durable job was sent and stays in the outbox for now",
+				"queue", queue, "job", id, "cause", err.Error())
+		}
+	})
+}

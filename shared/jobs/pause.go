@@ -1,0 +1,66 @@
+package jobs
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluicehq/sluice/shared/delayqueue"
+)
+
+// Pause stops the sending of a queue's jobs until a time, or until Resume if that is the zero time.
+// The pause is stored in DynamoDB and then in Redis, where it takes effect immediately. Errors:
+// invalid_request if the time is out of range; store_unavailable: if only Redis is unavailable, the pause is stored and takes effect when Redis is
+// back.
+func (s *Service) Pause(ctx context.Context, queue string, until time.Time) error {
+	pause, err := delayqueue.Pause{Paused: true, Until: until}.Normalize()
+	if err != nil {
+		return err
+	}
+	if s.outbox != nil {
+		if err := s.outbox.SetPause(ctx, queue, pause.Until); err != nil {
+			return err
+		}
+	}
+	return s.queues.Pause(ctx, queue, pause.Until)
+}
+
+// Resume ends a pause, in DynamoDB and then in Redis. Errors: store_unavailable; if only Redis is
+// unavailable, the queue resumes when Redis is back.
+func (s *Service) Resume(ctx context.Context, queue string) error {
+	if s.outbox != nil {
+		if err := s.outbox.ClearPause(ctx, queue); err != nil {
+			return err
+		}
+	}
+	return s.queues.Resume(ctx, queue)
+}
+
+// Pauses reads from DynamoDB which queues are paused. Errors: store_unavailable.
+func (s *Service) Pauses(ctx context.Context) (map[string]delayqueue.Pause, error) {
+	if s.outbox == nil {
+		return nil, nil
+	}
+	return s.outbox.Pauses(ctx)
+}
+
+// EnsurePause makes sure that a shard in Redis knows whether its queue is paused. A Redis that has
+// lost its data does not, and must not hand out jobs before it does. Errors: store_unavailable.
+func (s *Service) EnsurePause(ctx context.Context, queue string, shard int) error {
+	if s.outbox == nil {
+		return nil
+	}
+	return s.queues.EnsurePause(ctx, queue, shard, s.readPause(queue))
+}
+
+// ReloadPause stores in Redis what DynamoDB says about the pause of a queue. Errors:
+// store_unavailable.
+func (s *Service) ReloadPause(ctx context.Context, queue string) error {
+	if s.outbox == nil {
+		return nil
+	}
+	return s.queues.ReloadPause(ctx, queue, s.readPause(queue))
+}
+
+func (s *Service) readPause(queue string) delayqueue.ReadPause {
+	return func(ctx context.Context) (delayqueue.Pause, error) { return s.outbox.Pause(ctx, queue) }
+}

@@ -1,0 +1,105 @@
+package jobs
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluicehq/sluice/shared/delayqueue"
+	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
+)
+
+const (
+	// sendBatch is how many due items SendDue reads.
+	sendBatch = 100
+	// unsendableDelay keeps items that cannot be sent out of the way of the others.
+	unsendableDelay = 10 * time.Minute
+	// refusedDelay is how long a job of the outbox waits after SQS did not accept it.
+	refusedDelay = time.Minute
+)
+
+// Sending configures how due jobs of the outbox are sent.
+type Sending struct {
+	// Queues are the queues that Send knows. Jobs of other queues are not sent.
+	Queues map[string]string
+	// Lease bounds how long Send may take.
+	Lease time.Duration
+	// Send sends jobs of one queue to SQS and reports for each, in order, whether SQS accepted it.
+	Send func(ctx context.Context, queue string, jobs []delayqueue.Claimed) []bool
+}
+
+// SendDue sends a batch of the due jobs of the outbox, for use while Redis is unavailable, and returns
+// how many items it claimed; 0 means that nothing is left to send. Jobs of paused queues and expired
+// jobs are not sent. claiming bounds reads and claims; work bounds what follows a claim. Errors:
+// store_unavailable, if the outbox cannot be read.
+func (s *Service) SendDue(claiming, work context.Context, sending Sending) (int, error) {
+	if s.outbox == nil {
+		return 0, nil
+	}
+	pauses, err := s.outbox.Pauses(claiming)
+	if err != nil {
+		return 0, err
+	}
+	items, err := s.outbox.Due(claiming, slices.Sorted(maps.Keys(pauses)), sendBatch)
+	if err != nil {
+		return 0, err
+	}
+
+	var claimed atomic.Int64
+	forEach(items, func(item *outbox.Item) {
+		if s.claimToSend(claiming, item, sending) == nil {
+			claimed.Add(1)
+		}
+	})
+	byQueue := make(map[string][]*outbox.Item)
+	for _, item := range items {
+		if item.BeingSent(time.Now()) {
+			byQueue[item.Queue] = append(byQueue[item.Queue], item)
+		}
+	}
+	for queue, items := range byQueue {
+		s.sendItems(work, queue, items, sending)
+	}
+	return int(claimed.Load()), nil
+}
+
+// claimToSend claims an item, or postpones one that cannot be sent.
+func (s *Service) claimToSend(ctx context.Context, item *outbox.Item, sending Sending) error {
+	if sending.Queues[item.Queue] == "" || expired(item) {
+		return s.outbox.Release(ctx, item, unsendableDelay)
+	}
+	return s.outbox.ClaimToSend(ctx, item, sending.Lease)
+}
+
+func expired(item *outbox.Item) bool {
+	return !item.Job.ExpiresAt.IsZero() && !item.Job.ExpiresAt.After(time.Now())
+}
+
+func (s *Service) sendItems(ctx context.Context, queue string, items []*outbox.Item, sending Sending) {
+	jobs := make([]delayqueue.Claimed, len(items))
+	for i, item := range items {
+		j := &item.Job
+		jobs[i] = delayqueue.Claimed{
+			ID: j.ID, Attempt: 1, RunAt: j.RunAt, Payload: j.Payload, Group: j.Group, Headers: j.Headers, Trace: j.Trace,
+		}
+	}
+
+	accepted := make(map[*outbox.Item]bool)
+	for i, ok := range sending.Send(ctx, queue, jobs) {
+		accepted[items[i]] = ok
+	}
+	forEach(items, func(item *outbox.Item) {
+		var err error
+		if accepted[item] {
+			err = s.outbox.MarkSent(ctx, item)
+		} else {
+			err = s.outbox.Release(ctx, item, refusedDelay)
+		}
+		if err != nil {
+			s.log.ErrorContext(ctx, "the outbox did not record the outcome of a job", "queue", queue,
+				"job", item.Job.ID, "accepted", accepted[item], "cause", err.Error())
+		}
+	})
+}
