@@ -10,7 +10,7 @@ GO_TEST   := go test -timeout 15m
 
 # The Go modules that tests and lint cover, the root first. Tools and the benchmark are modules too,
 # but are covered by what uses them.
-MODULES   := . client terraform/provider
+MODULES   := . client terraform/provider tools/packager
 
 .PHONY: help
 help: ## Show this list
@@ -85,8 +85,8 @@ clean: ## Remove what was built
 # --- Deployment: packages and the Terraform module ---------------------------------------------------------------------------------------------
 
 .PHONY: package
-package: ## Build the functions' zips into dist/ (arm64, and amd64 beside them), with sums and a bill of materials
-	@go run ./tools/packager -out dist
+package: ## Build the functions' zips for arm64 and amd64 into dist/, with checksums and bills of materials
+	@cd tools/packager && go run . -root $(CURDIR) -out $(CURDIR)/dist
 
 .PHONY: module-check
 module-check: ## Check the Terraform module, its examples and the LocalStack configuration; no account is needed

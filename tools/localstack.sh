@@ -22,7 +22,7 @@ deploy)
   [ -n "$tool" ] || { echo "neither tofu nor terraform is on the PATH: install OpenTofu 1.8 or later" >&2; exit 1; }
   curl --fail --silent http://localhost:4566/_localstack/health >/dev/null || { echo "LocalStack does not answer. Type: make localstack-up" >&2; exit 1; }
   case "$(uname -m)" in arm64 | aarch64) arch=arm64 lambda=arm64 ;; *) arch=amd64 lambda=x86_64 ;; esac
-  go run ./tools/packager -out dist -arch "$arch"
+  (cd tools/packager && go run . -root ../.. -out ../../dist -arch "$arch")
   "$tool" -chdir=localstack/compose init -input=false
   "$tool" -chdir=localstack/compose apply -input=false -auto-approve -var "architecture=$lambda"
   ;;

@@ -1,12 +1,12 @@
-// packager builds the functions' deployment zips: the same commit and Go release give the same
-// bytes, wherever and whenever it runs.
+// Packager builds the deployment packages of the functions. The same commit and Go release produce
+// the same bytes on every machine.
 //
-//	go run ./tools/packager -out dist
+//	make package
 //
-// It writes lock.zip, enqueue.zip, dispatcher.zip and limit.zip for arm64 into the folder, those
-// for x86_64 into its folder amd64, and beside them SHA256SUMS, a software bill of materials
-// (sbom.cdx.json, CycloneDX 1.6), and for each processor zip_sha256.tfvars.json, the digests as the
-// Terraform module takes them.
+// It writes lock.zip, enqueue.zip, dispatcher.zip and limit.zip for arm64 into the output folder and
+// the packages for x86_64 into its subfolder amd64. Next to each package it writes a software bill
+// of materials in CycloneDX 1.6 (lock.cdx.json). SHA256SUMS lists the digests of all packages, and
+// each folder's zip_sha256.tfvars.json holds them in the form that the Terraform module expects.
 package main
 
 import (
@@ -32,34 +32,36 @@ func main() {
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("packager", flag.ContinueOnError)
-	root := flags.String("root", ".", "the repository")
-	out := flags.String("out", "dist", "where the zips go")
-	arches := flags.String("arch", "arm64,amd64", "processors, as Go names them")
-	version := flags.String("version", "", "the version in the bill of materials; default: what git describes")
+	root := flags.String("root", ".", "the repository's root `folder`")
+	out := flags.String("out", "dist", "the output `folder`")
+	arches := flags.String("arch", "arm64,amd64", "comma-separated processor `architectures`, named as in GOARCH")
+	version := flags.String("version", "", "the `version` in the bills of materials (default: as git describes it)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *version == "" {
 		*version = describe(ctx, *root)
 	}
-	release, err := pack(ctx, builder(*root), strings.Split(*arches, ","))
+
+	packages, err := pack(ctx, compiler(*root), strings.Split(*arches, ","), *version)
 	if err != nil {
 		return err
 	}
-	if err := release.write(*out, *version); err != nil {
+	if err := packages.write(*out); err != nil {
 		return err
 	}
+
 	var report strings.Builder
-	for _, p := range release {
-		fmt.Fprintf(&report, "%s  %4.2f MB  %s\n", p.digest(), float64(len(p.zip))/1e6, p.path())
+	for _, p := range packages {
+		fmt.Fprintf(&report, "%s  %4.2f MB  %s\n", p.digest(), float64(len(p.zip))/1e6, p.path(".zip"))
 	}
 	if _, err := io.WriteString(stdout, report.String()); err != nil {
-		return fmt.Errorf("error reporting: %w", err)
+		return fmt.Errorf("error printing the digests: %w", err)
 	}
 	return nil
 }
 
-// describe names the commit; "unknown" outside of a repository.
+// describe returns the commit as git describes it, or "unknown" outside a Git repository.
 func describe(ctx context.Context, root string) string {
 	command := exec.CommandContext(ctx, "git", "describe", "--tags", "--always", "--dirty")
 	command.Dir = root

@@ -16,11 +16,12 @@ import (
 	"strings"
 	"testing"
 
+	cdx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/stretchr/testify/require"
 )
 
-// tiny is a function that compiles in a second, and is made of one module besides the standard
-// library.
+// tiny is a function that compiles in a second. It depends on one module in addition to the
+// standard library.
 const tiny = `package main
 
 import "github.com/cespare/xxhash/v2"
@@ -28,106 +29,150 @@ import "github.com/cespare/xxhash/v2"
 func main() { println(xxhash.Sum64String("tiny")) }
 `
 
-// checkout is a repository with the function lock alone, in a folder of its own.
+// checkout returns a folder with a repository of which only the function lock exists.
 func checkout(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	for _, name := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile(filepath.Join("../..", name))
-		require.NoError(t, err)
+	write := func(name string, text []byte) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(root, name), text, 0o600))
 	}
-	folder := filepath.Join(root, "functions", "lock")
-	require.NoError(t, os.MkdirAll(folder, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "main.go"), []byte(tiny), 0o600))
+	for _, name := range []string{"go.mod", "go.sum", "client/go.mod"} {
+		text, err := os.ReadFile(filepath.Join("../..", name))
+		require.NoError(t, err)
+		write(name, text)
+	}
+	write("functions/lock/main.go", []byte(tiny))
 	return root
 }
 
-// compiled stands for every function: the tiny one, compiled once.
-func compiled(t *testing.T) build {
+// build compiles the function lock of a fresh checkout and returns the executable.
+func build(t *testing.T) []byte {
 	t.Helper()
-	program, err := builder(checkout(t))(t.Context(), "lock", runtime.GOARCH)
+	program := filepath.Join(t.TempDir(), bootstrap)
+	require.NoError(t, compiler(checkout(t))(t.Context(), "lock", runtime.GOARCH, program))
+	executable, err := os.ReadFile(program)
 	require.NoError(t, err)
-	return func(context.Context, string, string) ([]byte, error) { return program, nil }
+	return executable
 }
 
-func TestTwoCheckoutsGiveTheSameBytesWhateverAUsersSettingsAre(t *testing.T) {
-	first, err := builder(checkout(t))(t.Context(), "lock", runtime.GOARCH)
-	require.NoError(t, err)
-	t.Setenv("GOFLAGS", "-race") // with which cgo would be needed, which is off
-	t.Setenv("GOAMD64", "v3")
-	t.Setenv("CGO_ENABLED", "1")
-	second, err := builder(checkout(t))(t.Context(), "lock", runtime.GOARCH)
-	require.NoError(t, err)
-	a, err := zipped(first)
-	require.NoError(t, err)
-	b, err := zipped(second)
-	require.NoError(t, err)
-	require.True(t, bytes.Equal(a, b), "two builds of the same source differ")
+// fixed returns a compile function that writes the same executable for every function.
+func fixed(executable []byte) compile {
+	return func(_ context.Context, _, _, program string) error {
+		return os.WriteFile(program, executable, 0o700) //nolint:gosec // an executable
+	}
 }
 
-func TestAFunctionThatDoesNotCompileIsNamed(t *testing.T) {
+func TestCompiler(t *testing.T) {
+	t.Run("two checkouts produce the same bytes under any Go settings", func(t *testing.T) {
+		first := build(t)
+		t.Setenv("GOFLAGS", "-race") // requires cgo, which the build turns off
+		t.Setenv("GOAMD64", "v3")
+		t.Setenv("CGO_ENABLED", "1")
+		second := build(t)
+		a, err := zipped(first)
+		require.NoError(t, err)
+		b, err := zipped(second)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(a, b), "two builds of the same source differ")
+	})
+	t.Run("an error names the function that does not compile", func(t *testing.T) {
+		t.Parallel()
+		err := compiler("../..")(t.Context(), "nothing", runtime.GOARCH, filepath.Join(t.TempDir(), bootstrap))
+		require.ErrorContains(t, err, "error building nothing for "+runtime.GOARCH)
+	})
+}
+
+func TestZipped(t *testing.T) {
 	t.Parallel()
-	_, err := builder("../..")(t.Context(), "nothing", runtime.GOARCH)
-	require.ErrorContains(t, err, "error building nothing for "+runtime.GOARCH)
+	t.Run("holds only an executable named bootstrap", func(t *testing.T) {
+		t.Parallel()
+		data, err := zipped([]byte("an executable"))
+		require.NoError(t, err)
+		r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+		require.NoError(t, err)
+		require.Len(t, r.File, 1)
+		f := r.File[0]
+		require.Equal(t, "bootstrap", f.Name)
+		require.Equal(t, os.FileMode(0o755), f.Mode())
+		require.Equal(t, 1980, f.Modified.Year(), "the zip must not contain the time of the build")
+		content, err := f.Open()
+		require.NoError(t, err)
+		executable, err := io.ReadAll(content)
+		require.NoError(t, err)
+		require.Equal(t, "an executable", string(executable))
+	})
 }
 
-func TestAZipHoldsAnExecutableBootstrapAlone(t *testing.T) {
+func TestPack(t *testing.T) {
 	t.Parallel()
-	text, err := zipped([]byte("a program"))
-	require.NoError(t, err)
-	r, err := zip.NewReader(bytes.NewReader(text), int64(len(text)))
-	require.NoError(t, err)
-	require.Len(t, r.File, 1)
-	f := r.File[0]
-	require.Equal(t, "bootstrap", f.Name)
-	require.Equal(t, os.FileMode(0o755), f.Mode())
-	require.Equal(t, 1980, f.Modified.Year(), "the time of the build must not be told")
-	content, err := f.Open()
-	require.NoError(t, err)
-	program, err := io.ReadAll(content)
-	require.NoError(t, err)
-	require.Equal(t, "a program", string(program))
+	executable := build(t)
+	t.Run("refuses a package above the maximum size", func(t *testing.T) {
+		t.Parallel()
+		noise := make([]byte, maxZip) // random bytes do not compress
+		_, err := rand.Read(noise)
+		require.NoError(t, err)
+		big := append(bytes.Clone(executable), noise...)
+		_, err = pack(t.Context(), fixed(big), []string{"arm64"}, "1.2.3")
+		require.ErrorContains(t, err, "dispatcher.zip has")
+	})
+	t.Run("writes each package with its checksum and its digest for Terraform", func(t *testing.T) {
+		t.Parallel()
+		packages, err := pack(t.Context(), fixed(executable), []string{"arm64", "amd64"}, "1.2.3")
+		require.NoError(t, err)
+		requireWritten(t, packages)
+	})
+	t.Run("lists every module with its checksum in the bill of materials", func(t *testing.T) {
+		t.Parallel()
+		packages, err := pack(t.Context(), fixed(executable), []string{"arm64"}, "1.2.3")
+		require.NoError(t, err)
+		require.Len(t, packages, len(functions()))
+		for _, p := range packages {
+			requireComplete(t, p)
+		}
+	})
+	t.Run("writes the same bill of materials twice, and another one for another version", func(t *testing.T) {
+		t.Parallel()
+		serials := make(map[string]bool)
+		for _, version := range []string{"1.2.3", "1.2.4"} {
+			first, err := pack(t.Context(), fixed(executable), []string{"arm64"}, version)
+			require.NoError(t, err)
+			second, err := pack(t.Context(), fixed(executable), []string{"arm64"}, version)
+			require.NoError(t, err)
+			for i := range first {
+				require.Equal(t, string(first[i].bill), string(second[i].bill))
+				serials[decode(t, first[i].bill).SerialNumber] = true
+			}
+		}
+		require.Len(t, serials, 2*len(functions()), "every package of every version has a serial number of its own")
+	})
 }
 
-func TestAZipThatIsTooBigIsRefused(t *testing.T) {
-	t.Parallel()
-	program, err := compiled(t)(t.Context(), "", "")
-	require.NoError(t, err)
-	noise := make([]byte, maxZip) // which nothing makes smaller
-	_, err = rand.Read(noise)
-	require.NoError(t, err)
-	big := append(bytes.Clone(program), noise...)
-	_, err = pack(t.Context(), func(context.Context, string, string) ([]byte, error) {
-		return big, nil
-	}, []string{"arm64"})
-	require.ErrorContains(t, err, "dispatcher.zip has")
-}
-
-func TestEveryZipHasItsSumAndItsDigestForTerraform(t *testing.T) {
-	t.Parallel()
-	release, err := pack(t.Context(), compiled(t), []string{"arm64", "amd64"})
-	require.NoError(t, err)
+// requireWritten writes the packages for both architectures and compares the files with SHA256SUMS
+// and the digests for Terraform.
+func requireWritten(t *testing.T, packages packages) {
+	t.Helper()
 	out := t.TempDir()
-	require.NoError(t, release.write(out, "1.2.3"))
+	require.NoError(t, packages.write(out))
 	sums, err := os.ReadFile(filepath.Join(out, "SHA256SUMS"))
 	require.NoError(t, err)
 	var files []string
 	for line := range strings.Lines(string(sums)) {
 		sum, file, found := strings.Cut(strings.TrimSpace(line), "  ")
 		require.True(t, found, line)
-		text, err := os.ReadFile(filepath.Join(out, file))
+		data, err := os.ReadFile(filepath.Join(out, file))
 		require.NoError(t, err)
-		want := sha256.Sum256(text)
+		want := sha256.Sum256(data)
 		require.Equal(t, hex.EncodeToString(want[:]), sum, file)
+		require.FileExists(t, filepath.Join(out, strings.TrimSuffix(file, ".zip")+".cdx.json"))
 		files = append(files, file)
 
 		var digests struct {
 			Zips map[string]string `json:"zip_sha256"`
 		}
-		text, err = os.ReadFile(filepath.Join(out, filepath.Dir(file), "zip_sha256.tfvars.json"))
+		data, err = os.ReadFile(filepath.Join(out, filepath.Dir(file), "zip_sha256.tfvars.json"))
 		require.NoError(t, err)
-		require.NoError(t, json.Unmarshal(text, &digests))
+		require.NoError(t, json.Unmarshal(data, &digests))
 		require.Equal(t, base64.StdEncoding.EncodeToString(want[:]),
 			digests.Zips[strings.TrimSuffix(filepath.Base(file), ".zip")], file)
 	}
@@ -137,35 +182,44 @@ func TestEveryZipHasItsSumAndItsDigestForTerraform(t *testing.T) {
 	}, files)
 }
 
-func TestTheBillNamesEveryModuleOnceAndEveryZipsParts(t *testing.T) {
-	t.Parallel()
-	release, err := pack(t.Context(), compiled(t), []string{"arm64"})
-	require.NoError(t, err)
-	bill := release.bom("1.2.3")
-	require.Equal(t, bill, release.bom("1.2.3"), "the bill must be the same each time")
-	require.NotEqual(t, bill.Serial, release.bom("1.2.4").Serial)
-	require.Regexp(t, `^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`, bill.Serial)
+func decode(t *testing.T, bill []byte) *cdx.BOM {
+	t.Helper()
+	var out cdx.BOM
+	require.NoError(t, cdx.NewBOMDecoder(bytes.NewReader(bill), cdx.BOMFileFormatJSON).Decode(&out))
+	return &out
+}
 
-	refs := map[string]component{bill.Metadata.Component.Ref: bill.Metadata.Component}
-	for _, c := range bill.Components {
-		require.NotContains(t, refs, c.Ref, "listed twice")
-		refs[c.Ref] = c
-	}
-	require.Contains(t, refs, "pkg:golang/std@"+strings.TrimPrefix(runtime.Version(), "go"))
-	var found bool
-	for ref, c := range refs {
-		found = found || strings.HasPrefix(ref, "pkg:golang/github.com/cespare/xxhash/v2@v")
-		if c.Type == "library" && c.Name != "std" {
-			require.NotEmpty(t, c.Properties, "%s lacks the sum by which the Go toolchain verified it", ref)
+// requireComplete checks that the bill names the package by its digest, lists each module once with
+// the checksum from go.sum, and contains no time.
+func requireComplete(t *testing.T, p packed) {
+	t.Helper()
+	bill := decode(t, p.bill)
+	require.Equal(t, cdx.SpecVersion1_6, bill.SpecVersion)
+	const serial = `^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`
+	require.Regexp(t, serial, bill.SerialNumber)
+	require.Empty(t, bill.Metadata.Timestamp, "the bill must not contain the time of the build")
+	main := bill.Metadata.Component
+	require.Equal(t, p.function+".zip", main.Name)
+	require.Equal(t, "1.2.3", main.Version)
+	require.Equal(t, []cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: p.digest()}}, *main.Hashes)
+
+	refs := map[string]bool{main.BOMRef: true}
+	modules := make(map[string]cdx.Component)
+	for _, c := range *bill.Components {
+		require.NotContains(t, refs, c.BOMRef, "listed twice")
+		refs[c.BOMRef] = true
+		modules[c.Name] = c
+		if c.Name != "std" {
+			require.NotNil(t, c.Hashes, "%s lacks the checksum by which the Go toolchain verified it", c.Name)
 		}
 	}
-	require.True(t, found, "what the program is made of is missing")
-	require.Len(t, bill.Dependencies, 1+len(functions()))
-	for _, d := range bill.Dependencies {
+	require.Contains(t, modules, "github.com/cespare/xxhash/v2")
+	require.Equal(t, strings.TrimPrefix(runtime.Version(), "go"), strings.TrimPrefix(modules["std"].Version, "go"))
+
+	for _, d := range *bill.Dependencies {
 		require.Contains(t, refs, d.Ref)
-		require.NotEmpty(t, d.DependsOn, d.Ref)
-		for _, on := range d.DependsOn {
-			require.Contains(t, refs, on)
+		if d.Ref == main.BOMRef {
+			require.Len(t, *d.Dependencies, len(*bill.Components))
 		}
 	}
 }
