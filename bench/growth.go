@@ -286,13 +286,11 @@ func growKeys(ctx context.Context, s *suite, sizes []int, curves map[string][][2
 
 // checkOf checks the n-th key of a store.
 func checkOf(ctx context.Context, db *store) func(n int) error {
-	l := ratelimit.New(ctx, ratelimit.NewRedis(db.conn))
-	rule := policy.Rule{Name: "day", Algorithm: policy.TokenBucket, Limit: plenty, WindowMS: 86_400_000, Burst: plenty}
+	l := ratelimit.New(ctx, db.conn)
+	rule := policy.Rule{Name: "day", Algorithm: policy.TokenBucket, Limit: plenty, Window: 24 * time.Hour, Burst: plenty}
+	p := policy.Policy{Name: "growth", Rules: []policy.Rule{rule}, NoDenyCache: true}
 	return func(n int) error {
-		_, _, err := l.Check(ctx, []ratelimit.Check{{
-			Policy: "growth", Key: fmt.Sprintf("key-%d", n), Cost: 10_000, Mode: policy.Enforce,
-			Rules: []policy.Rule{rule}, NoDenyCache: true,
-		}})
+		_, err := l.Check(ctx, ratelimit.Check{Policy: p, Key: fmt.Sprintf("key-%d", n), Cost: 10_000})
 		return err
 	}
 }

@@ -25,14 +25,14 @@ const plenty = 1_000_000
 func key(prefix string, worker, n int) string { return fmt.Sprintf("%s-%d-%d", prefix, worker, n%16) }
 
 func bucket(name string, limit int64) policy.Rule {
-	return policy.Rule{Name: name, Algorithm: policy.TokenBucket, Limit: limit, WindowMS: 1000, Burst: limit}
+	return policy.Rule{Name: name, Algorithm: policy.TokenBucket, Limit: limit, Window: time.Second, Burst: limit}
 }
 
 // sluiceCheck is a contender that charges rules for keys.
 func sluiceCheck(l *ratelimit.Limiter, name string, rules ...policy.Rule) measure.Contender {
+	p := policy.Policy{Name: "bench", Rules: rules, NoDenyCache: true}
 	return measure.Contender{Name: name, Op: func(ctx context.Context, w, n int) error {
-		_, _, err := l.Check(ctx, []ratelimit.Check{{Policy: "bench", Key: key("k", w, n), Cost: 1,
-			Mode: policy.Enforce, Rules: rules, NoDenyCache: true}})
+		_, err := l.Check(ctx, ratelimit.Check{Policy: p, Key: key("k", w, n)})
 		return err
 	}}
 }
@@ -62,7 +62,7 @@ func checkOneRule(ctx context.Context, s *suite) error {
 	}
 	fixed := limiter.New(ululeStore, limiter.Rate{Period: time.Second, Limit: plenty})
 	contenders := []measure.Contender{
-		sluiceCheck(ratelimit.New(ctx, ratelimit.NewRedis(db.conn)), "sluice", bucket("one", plenty)),
+		sluiceCheck(ratelimit.New(ctx, db.conn), "sluice", bucket("one", plenty)),
 		{Name: "floor", Op: func(ctx context.Context, w, n int) error {
 			return constant.Run(ctx, own, []string{key("floor", w, n)}, 1, 2, 3, 4).Err()
 		}},
@@ -113,7 +113,7 @@ func checkThreeRules(ctx context.Context, s *suite) error {
 	defer db.close()
 	rate := redis_rate.NewLimiter(db.peer)
 	samples, err := measure.Throughput(ctx, s.plan, 1, []measure.Contender{
-		sluiceCheck(ratelimit.New(ctx, ratelimit.NewRedis(db.conn)), "sluice", bucket("a", plenty), bucket("b", plenty),
+		sluiceCheck(ratelimit.New(ctx, db.conn), "sluice", bucket("a", plenty), bucket("b", plenty),
 			bucket("c", plenty)),
 		{Name: "redis_rate ×3", Op: func(ctx context.Context, w, n int) error {
 			for _, rule := range []string{"a", "b", "c"} {
@@ -141,23 +141,22 @@ func checkDenied(ctx context.Context, s *suite) error {
 	rate := redis_rate.NewLimiter(db.peer)
 	listening, stop := context.WithCancel(ctx)
 	defer stop()
-	l := ratelimit.New(listening, ratelimit.NewRedis(db.conn))
-	rule := policy.Rule{Name: "one", Algorithm: policy.TokenBucket, Limit: 1, WindowMS: 3_600_000, Burst: 1}
-	denied := []ratelimit.Check{{Policy: "bench", Key: "denied", Cost: 1, Mode: policy.Enforce,
-		Rules: []policy.Rule{rule}}}
+	l := ratelimit.New(listening, db.conn)
+	rule := policy.Rule{Name: "one", Algorithm: policy.TokenBucket, Limit: 1, Window: time.Hour, Burst: 1}
+	denied := ratelimit.Check{Policy: policy.Policy{Name: "bench", Rules: []policy.Rule{rule}}, Key: "denied"}
 	// The deny cache works once the limiter receives refund notices: deny waits for that.
 	deny := func(ctx context.Context) error {
 		for {
-			_, allowed, err := l.Check(ctx, denied)
-			if err != nil || !allowed {
+			d, err := l.Check(ctx, denied)
+			if err != nil || !d.Allowed {
 				return err
 			}
 		}
 	}
 	samples, err := measure.Throughput(ctx, s.plan, 1, []measure.Contender{
 		{Name: "sluice", Before: deny, Op: func(ctx context.Context, _, _ int) error {
-			_, allowed, err := l.Check(ctx, denied)
-			if allowed {
+			d, err := l.Check(ctx, denied)
+			if d.Allowed {
 				return fmt.Errorf("a denied key was allowed")
 			}
 			return err
@@ -194,14 +193,12 @@ func checkSlidingWindow(ctx context.Context, s *suite) error {
 	defer db.close()
 	const limit = 1000
 	zset := redis.NewScript(logSource)
-	l := ratelimit.New(ctx, ratelimit.NewRedis(db.conn))
+	l := ratelimit.New(ctx, db.conn)
 	check := func(window time.Duration) func(context.Context, int, int) error {
-		rule := policy.Rule{Name: "log", Algorithm: policy.SlidingWindow, Limit: limit, WindowMS: window.Milliseconds()}
+		rule := policy.Rule{Name: "log", Algorithm: policy.SlidingWindow, Limit: limit, Window: window}
+		p := policy.Policy{Name: "bench", Rules: []policy.Rule{rule}, NoDenyCache: true}
 		return func(ctx context.Context, w, _ int) error {
-			_, _, err := l.Check(ctx, []ratelimit.Check{{
-				Policy: "bench", Key: fmt.Sprintf("%s-%d", window, w), Cost: 1, Mode: policy.Enforce,
-				Rules: []policy.Rule{rule}, NoDenyCache: true,
-			}})
+			_, err := l.Check(ctx, ratelimit.Check{Policy: p, Key: fmt.Sprintf("%s-%d", window, w)})
 			return err
 		}
 	}

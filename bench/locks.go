@@ -41,15 +41,11 @@ func lockThroughput(ctx context.Context, s *suite) error {
 	rs := redsync.New(goredis.NewPool(db.peer))
 	contenders := []measure.Contender{
 		{Name: "sluice", Op: func(ctx context.Context, w, _ int) error {
-			q, err := lock.Request{Kind: lock.Lock, Name: fmt.Sprintf("w%d", w), TTL: ttl}.Normalize()
+			lease, err := sluice.Acquire(ctx, lock.Request{Name: fmt.Sprintf("w%d", w), TTL: ttl})
 			if err != nil {
 				return err
 			}
-			lease, err := sluice.Acquire(ctx, q)
-			if err != nil {
-				return err
-			}
-			_, err = sluice.Release(ctx, lock.Lock, lease.Name, lease.Token)
+			_, err = sluice.Release(ctx, lease.Key, lease.Token)
 			return err
 		}},
 		{Name: "floor", Op: func(ctx context.Context, w, n int) error {
@@ -136,12 +132,8 @@ func lockHandOver(ctx context.Context, s *suite) error {
 	defer locker.Close()
 	ways := []handOver{
 		{"sluice", func(ctx context.Context, key string) (func() error, error) {
-			q, err := lock.Request{Kind: lock.Lock, Name: key, TTL: ttl, Wait: ttl}.Normalize()
-			if err != nil {
-				return nil, err
-			}
-			lease, err := sluice.Acquire(ctx, q)
-			return func() error { _, err := sluice.Release(ctx, lock.Lock, lease.Name, lease.Token); return err }, err
+			lease, err := sluice.Acquire(ctx, lock.Request{Name: key, TTL: ttl, Wait: ttl})
+			return func() error { _, err := sluice.Release(ctx, lease.Key, lease.Token); return err }, err
 		}},
 		{"redislock", func(ctx context.Context, key string) (func() error, error) {
 			l, err := bsm.Obtain(ctx, key, ttl,

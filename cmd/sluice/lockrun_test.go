@@ -104,7 +104,7 @@ func TestALockThatIsHeldIsWaitedForOrNot(t *testing.T) {
 	require.Equal(t, 75, code)
 	require.Empty(t, out, "the command was not run")
 	require.Regexp(t,
-		`^sluice: error acquiring the lock "`+lock+`": somebody else holds it \(ann, for another [\d.]+m?s\)\n$`,
+		`^sluice: error acquiring the lock "`+lock+`": the lock is held by another token \(ann, for another [\d.]+m?s\)\n$`,
 		errOut)
 	_, _, code = sluice(t, "lock", "run", lock, "--wait", "300ms", "--", "true")
 	require.Equal(t, 75, code)
@@ -166,7 +166,7 @@ func TestALockIsReleasedByItsToken(t *testing.T) {
 	require.NoError(t, err)
 	_, errOut, code := sluice(t, "lock", "release", lock, "--token", "another-token-of-16")
 	require.Equal(t, 3, code)
-	require.Contains(t, errOut, "somebody else holds it")
+	require.Contains(t, errOut, "another token holds the lock")
 	require.Equal(t, lock+" is released\n", does(t, "lock", "release", lock, "--token", token))
 	require.Equal(t, lock+" was free\n", does(t, "lock", "release", lock, "--force"))
 }

@@ -67,7 +67,7 @@ func TestALockThatIsTakenByForceEndsTheCommandAtOnce(t *testing.T) {
 	require.Less(t, time.Since(forced), 2*time.Second,
 		"at the next renewal, without a grace: somebody else may hold it")
 	require.False(t, anyAlive(family))
-	require.Contains(t, p.err.String(), "it was released by force")
+	require.Contains(t, p.err.String(), "the lock was released by force")
 }
 
 func TestWhatTheCommandLeavesBehindEndsBeforeTheLockIsReleased(t *testing.T) {

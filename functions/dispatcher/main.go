@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -25,7 +26,7 @@ const (
 	batchTimeout = 10 * time.Second
 )
 
-func main() { startup.Main("dispatcher", build) }
+func main() { os.Exit(startup.Run("dispatcher", build, os.Getenv, os.Stdout, os.Stderr)) }
 
 func build(ctx context.Context, env *startup.Env) (any, error) {
 	conn := env.Redis(redisconn.Config{CallTimeout: redisTimeout, PoolSize: redisPool})

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"github.com/sluicehq/sluice/shared/delayqueue"
@@ -16,7 +17,7 @@ import (
 // redisTimeout leaves time for the outbox: an enqueue is answered within 800 ms when Redis hangs.
 const redisTimeout = 300 * time.Millisecond
 
-func main() { startup.Main("enqueue", build) }
+func main() { os.Exit(startup.Run("enqueue", build, os.Getenv, os.Stdout, os.Stderr)) }
 
 func build(_ context.Context, env *startup.Env) (any, error) {
 	conn, cfg, urls := env.Redis(redisconn.Config{CallTimeout: redisTimeout}), env.QueueConfig(), env.QueueURLs()

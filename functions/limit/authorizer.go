@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -12,102 +13,121 @@ import (
 
 	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/httpapi"
+	"github.com/sluicehq/sluice/shared/instant"
 	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/shared/ratelimit"
 )
 
-// authorizerConfig says which policy and which key hold for a request. Stage variables named like
-// the fields ("sluice_policy", "sluice_key") and, before them, "sluice_policy_<route>" and
-// "sluice_key_<route>" replace it; in a route's key each character that is no letter or digit
-// counts as "_". A value is one selection, such as "$request.header.x-api-key", or else is taken as
-// it is.
+type (
+	authorizerEvent  = events.APIGatewayV2CustomAuthorizerV2Request
+	authorizerAnswer = events.APIGatewayV2CustomAuthorizerSimpleResponse
+)
+
+// authorizerConfig selects the policy and the key of a request. Each is a selection such as
+// "$request.header.x-api-key" or a constant. The stage variables "sluice_policy" and "sluice_key"
+// take precedence, and before them "sluice_policy_<route>" and "sluice_key_<route>", where every
+// character of the route key except letters and digits is replaced by "_".
 type authorizerConfig struct{ Policy, Key string }
 
-// lambda answers both kinds of event: an authorizer's and an HTTP request.
+// lambda returns the handler of both kinds of event: authorizer requests and HTTP requests.
 func (a *api) lambda(handler http.Handler) func(context.Context, json.RawMessage) (any, error) {
 	serve := httpapi.Lambda(handler)
+
 	return func(ctx context.Context, raw json.RawMessage) (any, error) {
 		var kind struct {
 			Type     string `json:"type"`
 			RouteArn string `json:"routeArn"`
 		}
 		if err := json.Unmarshal(raw, &kind); err != nil {
-			return nil, fmt.Errorf("the event is not an object: %w", err)
+			return nil, fmt.Errorf("error decoding the event: not an object: %w", err)
 		}
 		if kind.Type == "REQUEST" && kind.RouteArn != "" {
-			var e events.APIGatewayV2CustomAuthorizerV2Request
+			var e authorizerEvent
 			if err := json.Unmarshal(raw, &e); err != nil {
-				return nil, fmt.Errorf("the event is no authorizer request of payload 2.0: %w", err)
+				return nil, fmt.Errorf("error decoding the event: not an authorizer request of payload 2.0: %w", err)
 			}
 			return a.authorize(ctx, e), nil
 		}
+
 		var e events.APIGatewayV2HTTPRequest
 		if err := json.Unmarshal(raw, &e); err != nil {
-			return nil, fmt.Errorf("the event is no HTTP request of payload 2.0: %w", err)
+			return nil, fmt.Errorf("error decoding the event: not an HTTP request of payload 2.0: %w", err)
 		}
+
 		return serve(ctx, e)
 	}
 }
 
-// authorize decides with a simple response, and puts the decision into its context. A request
-// without a key is denied. One whose configured policy does not exist, or that cannot be decided at
-// all, is let through and says so: a limiter's mistake must not close the API. But where the
-// request itself names the policy, an unknown name is denied: nobody gets out of a limit by a name
-// that is none.
-func (a *api) authorize(ctx context.Context,
-	e events.APIGatewayV2CustomAuthorizerV2Request) events.APIGatewayV2CustomAuthorizerSimpleResponse {
+// authorize decides a request and returns the decision in the authorizer context. It denies a request
+// without a valid key. If the configured policy does not exist, or if the check fails, it authorizes the
+// request and logs an error, so that a misconfigured limiter does not block the API. If the request
+// itself names the policy, an unknown name is denied: otherwise callers could evade the limit by
+// sending one.
+func (a *api) authorize(ctx context.Context, e authorizerEvent) authorizerAnswer {
 	cfg := a.authorizer.forRequest(e)
-	name, key := expand(cfg.Policy, e), expand(cfg.Key, e)
-	if key == "" || len(key) > policy.MaxKey {
-		return simple(false, map[string]any{"policy": name, "reason": "no_key"})
+	request := ratelimit.Request{Policy: expand(cfg.Policy, e), Key: expand(cfg.Key, e)}
+	if !policy.ValidKey(request.Key) {
+		return simple(false, map[string]any{"policy": request.Policy, "reason": "no_key"})
 	}
-	p, err := a.named(ctx, name)
-	if fault.CodeOf(err) == fault.PolicyNotFound && strings.HasPrefix(cfg.Policy, "$request.") {
-		return simple(false, map[string]any{"policy": name, "reason": string(fault.PolicyNotFound)})
+
+	d, err := a.decide(ctx, request)
+	switch {
+	case err == nil:
+		a.count(d)
+		return simple(d.Allowed, decisionContext(d))
+	case errors.Is(err, policy.ErrNotFound) && strings.HasPrefix(cfg.Policy, "$request."):
+		return simple(false, map[string]any{"policy": request.Policy, "reason": string(fault.PolicyNotFound)})
 	}
-	if err == nil {
-		var decisions []ratelimit.Decision
-		if decisions, _, err = a.limiter.Check(ctx, []ratelimit.Check{resolve(p.Policy, key, 1)}); err == nil {
-			a.count(decisions)
-			return simple(decisions[0].Allowed, decisionContext(decisions[0]))
-		}
-	}
-	reason := string(fault.CodeOf(err))
+
+	reason := fault.CodeOf(err)
 	if reason == "" {
-		reason = string(fault.Internal)
+		reason = fault.Internal
 	}
-	a.log.ErrorContext(ctx, "authorizer let a request through undecided", "request_id", e.RequestContext.RequestID,
-		"policy", name, "cause", err.Error())
-	return simple(true, map[string]any{"policy": name, "reason": reason})
+	a.log.ErrorContext(ctx, "authorizer allowed a request undecided", "request_id", e.RequestContext.RequestID,
+		"policy", request.Policy, "cause", err.Error())
+
+	return simple(true, map[string]any{"policy": request.Policy, "reason": string(reason)})
 }
 
-// named finds a policy; a name that none can have is not asked for.
-func (a *api) named(ctx context.Context, name string) (policy.Known, error) {
-	if !fault.ValidName(name) {
-		return policy.Known{}, fault.New(fault.PolicyNotFound, "%q is no name of a policy", name)
+// decide checks a request of the authorizer. A policy name that cannot exist is reported as not
+// found without a query.
+func (a *api) decide(ctx context.Context, request ratelimit.Request) (ratelimit.Decision, error) {
+	if !fault.ValidName(request.Policy) {
+		return ratelimit.Decision{}, fault.New(fault.PolicyNotFound, "%q is not a valid policy name", request.Policy)
 	}
-	return a.cache.Get(ctx, name)
+	p, err := a.cache.Get(ctx, request.Policy)
+	if err != nil {
+		return ratelimit.Decision{}, err
+	}
+
+	return a.limiter.Check(ctx, request.Under(p.Policy))
 }
 
-func simple(authorized bool, about map[string]any) events.APIGatewayV2CustomAuthorizerSimpleResponse {
-	return events.APIGatewayV2CustomAuthorizerSimpleResponse{IsAuthorized: authorized, Context: about}
+func simple(authorized bool, about map[string]any) authorizerAnswer {
+	return authorizerAnswer{IsAuthorized: authorized, Context: about}
 }
 
-// decisionContext is flat text, as mapping templates and access logs need it.
+// decisionContext returns a decision as a flat map of strings, which mapping templates and access
+// logs can use.
 func decisionContext(d ratelimit.Decision) map[string]any {
 	about := map[string]any{
-		"policy": d.Policy, "allowed": strconv.FormatBool(d.Allowed), "remaining": strconv.FormatInt(d.Remaining, 10),
-		"limit": strconv.FormatInt(d.Limit, 10), "reset_after_ms": strconv.FormatInt(d.ResetAfterMS, 10),
-		"violated": string(d.Violated),
-		"degraded": strconv.FormatBool(d.Degraded),
+		"policy":         d.Policy,
+		"allowed":        strconv.FormatBool(d.Allowed),
+		"remaining":      strconv.FormatInt(d.Remaining, 10),
+		"limit":          strconv.FormatInt(d.Limit, 10),
+		"reset_after_ms": strconv.FormatInt(instant.CeilMilliseconds(d.ResetAfter), 10),
+		"violated":       d.Violated,
+		"degraded":       strconv.FormatBool(d.Degraded),
 	}
-	if d.RetryAfterMS != nil {
-		about["retry_after_ms"] = strconv.FormatInt(*d.RetryAfterMS, 10)
+	if d.RetryAfter != ratelimit.Never {
+		about["retry_after_ms"] = strconv.FormatInt(instant.CeilMilliseconds(d.RetryAfter), 10)
 	}
+
 	return about
 }
 
-func (c authorizerConfig) forRequest(e events.APIGatewayV2CustomAuthorizerV2Request) authorizerConfig {
+// forRequest applies the stage variables of a request.
+func (c authorizerConfig) forRequest(e authorizerEvent) authorizerConfig {
 	route := strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
 			return r
@@ -122,18 +142,20 @@ func (c authorizerConfig) forRequest(e events.APIGatewayV2CustomAuthorizerV2Requ
 		}
 		return ""
 	}
+
 	if v := first("sluice_policy_"+route, "sluice_policy"); v != "" {
 		c.Policy = v
 	}
 	if v := first("sluice_key_"+route, "sluice_key"); v != "" {
 		c.Key = v
 	}
+
 	return c
 }
 
-// expand replaces a selection by its value; "" when the request lacks it. Text that is no selection
-// stays, so that a key can be a constant.
-func expand(expression string, e events.APIGatewayV2CustomAuthorizerV2Request) string {
+// expand returns the value of a selection, or "" if the request lacks it. Any other text is a
+// constant.
+func expand(expression string, e authorizerEvent) string {
 	if name, ok := strings.CutPrefix(expression, "$request.header."); ok {
 		return e.Headers[strings.ToLower(name)]
 	}
@@ -146,6 +168,7 @@ func expand(expression string, e events.APIGatewayV2CustomAuthorizerV2Request) s
 	if name, ok := strings.CutPrefix(expression, "$stageVariables."); ok {
 		return e.StageVariables[name]
 	}
+
 	switch expression {
 	case "$context.identity.sourceIp", "$context.http.sourceIp":
 		return e.RequestContext.HTTP.SourceIP

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
-
-	"github.com/sluicehq/sluice/shared/policy"
 )
 
 // Whatever a caller sends, nothing panics and nothing is a 5xx.
@@ -105,11 +103,11 @@ func FuzzNoPolicyBreaksTheLimiter(f *testing.F) {
 		if err != nil {
 			return
 		}
-		var stored policy.Stored
+		var stored storedBody
 		if err := json.Unmarshal([]byte(put.Text), &stored); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := stored.Normalize(); err != nil || again.Mode != stored.Mode {
+		if again, err := stored.Normalize(); err != nil || again.Mode != *stored.Mode {
 			t.Fatalf("%s was stored, and is not valid: %v", put.Text, err)
 		}
 		check := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/limits/p/check",

@@ -50,9 +50,9 @@ func wire(t testing.TB, r *redistest.Redis) *fixture {
 	t.Cleanup(func() { _ = conn.Close() })
 	store := dynamopolicy.New(f.aws.DynamoDB, table)
 	f.api = &api{
-		limiter: ratelimit.New(t.Context(), ratelimit.NewRedis(conn)), store: store,
-		cache:  policy.NewCache(store, policy.CacheConfig{}),
-		doctor: newDoctor(conn, store), log: slog.New(slog.NewTextHandler(f.Log, nil)), metrics: telemetry.Discard(),
+		limiter: ratelimit.New(t.Context(), conn), store: store,
+		cache:   policy.NewCache(store, policy.CacheConfig{}),
+		checker: newHealthChecker(conn, store), log: slog.New(slog.NewTextHandler(f.Log, nil)), metrics: telemetry.Discard(),
 	}
 	f.Handler = f.routes()
 	return f

@@ -17,7 +17,7 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// Statuses of a row. Only unsafe and down make the whole a 503.
+// Statuses of a check. Unsafe and down make the whole report unhealthy, with the status 503.
 const (
 	statusOK      = "ok"
 	statusWarn    = "warn"
@@ -29,37 +29,40 @@ const (
 const (
 	healthTimeout = time.Second
 	maxSkew       = 500 * time.Millisecond
-	// heartbeatLate is when the dispatcher, which beats each second, counts as missing.
-	heartbeatLate = 2 * time.Minute
-	memoryWarn    = 0.8
+	// maxHeartbeatAge is the age of the dispatcher's heartbeat, written every second, from which it
+	// is reported as late.
+	maxHeartbeatAge = 2 * time.Minute
+	// maxMemoryShare is the share of maxmemory from which memory is reported as short.
+	maxMemoryShare = 0.8
 )
 
-// row is one line of the doctor's report.
-type row struct {
+// healthResult is one line of the health report.
+type healthResult struct {
 	Name      string  `json:"name"`
 	Status    string  `json:"status"`
 	LatencyMS float64 `json:"latency_ms"`
 	Detail    string  `json:"detail,omitempty"`
 }
 
-// doctor looks at what the deployment depends on.
-type doctor struct {
+// healthChecker checks the dependencies of a deployment.
+type healthChecker struct {
 	conn  *redisconn.Conn
 	store *dynamopolicy.Store
 }
 
-func newDoctor(conn *redisconn.Conn, store *dynamopolicy.Store) *doctor {
-	return &doctor{conn: conn, store: store}
+func newHealthChecker(conn *redisconn.Conn, store *dynamopolicy.Store) *healthChecker {
+	return &healthChecker{conn: conn, store: store}
 }
 
 func (a *api) health(w http.ResponseWriter, r *http.Request) error {
 	if _, err := httpapi.Query(r); err != nil {
 		return err
 	}
-	rows := a.doctor.examine(r.Context())
+
+	results := a.checker.checkAll(r.Context())
 	overall, status := statusOK, http.StatusOK
-	for _, row := range rows {
-		switch row.Status {
+	for _, result := range results {
+		switch result.Status {
 		case statusDown, statusUnsafe:
 			overall, status = "unhealthy", http.StatusServiceUnavailable
 		case statusWarn:
@@ -71,40 +74,44 @@ func (a *api) health(w http.ResponseWriter, r *http.Request) error {
 	if status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	return httpapi.Write(w, status, map[string]any{"status": overall, "checks": rows})
+
+	return httpapi.Write(w, status, map[string]any{"status": overall, "checks": results})
 }
 
-// examine asks everything at once, and takes no longer than healthTimeout.
-func (d *doctor) examine(ctx context.Context) []row {
+// checkAll runs all checks concurrently, within healthTimeout.
+func (c *healthChecker) checkAll(ctx context.Context) []healthResult {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	examinations := []func(context.Context) row{d.redis, d.eviction, d.memory, d.skew, d.cluster, d.heartbeat,
-		d.dynamodb}
-	rows := make([]row, len(examinations))
+
+	checks := []func(context.Context) healthResult{
+		c.redis, c.eviction, c.memory, c.clockSkew, c.cluster, c.dispatcher, c.dynamodb,
+	}
+	results := make([]healthResult, len(checks))
 	var wait sync.WaitGroup
-	for i, examine := range examinations {
+	for i, check := range checks {
 		wait.Go(func() {
-			started := time.Now()
-			rows[i] = examine(ctx)
-			rows[i].LatencyMS = instant.FloatMilliseconds(time.Since(started))
+			began := time.Now()
+			results[i] = check(ctx)
+			results[i].LatencyMS = instant.FloatMilliseconds(time.Since(began))
 		})
 	}
 	wait.Wait()
-	return rows
+
+	return results
 }
 
-func (d *doctor) redis(ctx context.Context) row {
-	if err := d.conn.Client().Ping(ctx).Err(); err != nil {
-		return row{Name: "redis", Status: statusDown, Detail: "does not answer"}
+func (c *healthChecker) redis(ctx context.Context) healthResult {
+	if err := c.conn.Client().Ping(ctx).Err(); err != nil {
+		return healthResult{Name: "redis", Status: statusDown, Detail: "does not answer"}
 	}
-	return row{Name: "redis", Status: statusOK}
+	return healthResult{Name: "redis", Status: statusOK}
 }
 
-// eviction warns of every policy except noeviction, because Redis may then drop a lock or a job. It
-// reads INFO, which ElastiCache permits, and not CONFIG, which it forbids.
-func (d *doctor) eviction(ctx context.Context) row {
-	r := row{Name: "redis_eviction_policy", Status: statusUnknown}
-	nodes, err := d.conn.Info(ctx)
+// eviction reports every eviction policy except noeviction as unsafe, because Redis may then evict
+// locks and jobs. It reads INFO, because ElastiCache forbids CONFIG.
+func (c *healthChecker) eviction(ctx context.Context) healthResult {
+	r := healthResult{Name: "redis_eviction_policy", Status: statusUnknown}
+	nodes, err := c.conn.Info(ctx)
 	if err != nil {
 		return r
 	}
@@ -122,10 +129,10 @@ func (d *doctor) eviction(ctx context.Context) row {
 	return r
 }
 
-// memory reports the memory of the fullest master.
-func (d *doctor) memory(ctx context.Context) row {
-	r := row{Name: "redis_memory", Status: statusUnknown}
-	nodes, err := d.conn.Info(ctx)
+// memory reports the memory of the master that uses the largest share of its maxmemory.
+func (c *healthChecker) memory(ctx context.Context) healthResult {
+	r := healthResult{Name: "redis_memory", Status: statusUnknown}
+	nodes, err := c.conn.Info(ctx)
 	if err != nil {
 		return r
 	}
@@ -140,34 +147,34 @@ func (d *doctor) memory(ctx context.Context) row {
 			r.Detail = fmt.Sprintf("%d MiB used, no maxmemory", node.UsedMemory>>20)
 		}
 	}
-	if fullest > memoryWarn {
+	if fullest > maxMemoryShare {
 		r.Status = statusWarn
 	}
 	return r
 }
 
-// skew compares Redis' clock with this function's, at the middle of the call.
-func (d *doctor) skew(ctx context.Context) row {
+// clockSkew compares the clock of Redis with the function's own at the middle of the call.
+func (c *healthChecker) clockSkew(ctx context.Context) healthResult {
 	before := time.Now()
-	there, err := d.conn.Client().Time(ctx).Result()
+	serverTime, err := c.conn.Client().Time(ctx).Result()
 	if err != nil {
-		return row{Name: "clock_skew", Status: statusUnknown}
+		return healthResult{Name: "clock_skew", Status: statusUnknown}
 	}
-	return skewed(there.Sub(before.Add(time.Since(before) / 2)))
+	return skewResult(serverTime.Sub(before.Add(time.Since(before) / 2)))
 }
 
-func skewed(by time.Duration) row {
-	r := row{Name: "clock_skew", Status: statusOK, Detail: fmt.Sprintf("%d ms", by.Milliseconds())}
+func skewResult(by time.Duration) healthResult {
+	r := healthResult{Name: "clock_skew", Status: statusOK, Detail: fmt.Sprintf("%d ms", by.Milliseconds())}
 	if by.Abs() > maxSkew {
 		r.Status = statusWarn
 	}
 	return r
 }
 
-func (d *doctor) cluster(ctx context.Context) row {
-	r := row{Name: "redis_cluster", Status: statusOK, Detail: "not a cluster"}
-	cluster, is := d.conn.Client().(*redis.ClusterClient)
-	if !is {
+func (c *healthChecker) cluster(ctx context.Context) healthResult {
+	r := healthResult{Name: "redis_cluster", Status: statusOK, Detail: "not a cluster"}
+	cluster, isCluster := c.conn.Client().(*redis.ClusterClient)
+	if !isCluster {
 		return r
 	}
 	info, err := cluster.ClusterInfo(ctx).Result()
@@ -182,23 +189,23 @@ func (d *doctor) cluster(ctx context.Context) row {
 	return r
 }
 
-func (d *doctor) heartbeat(ctx context.Context) row {
-	r := row{Name: "dispatcher", Status: statusUnknown, Detail: "no heartbeat yet"}
-	at, err := d.conn.Client().Get(ctx, delayqueue.HeartbeatKey).Int64()
+func (c *healthChecker) dispatcher(ctx context.Context) healthResult {
+	r := healthResult{Name: "dispatcher", Status: statusUnknown, Detail: "no heartbeat has been written"}
+	at, err := c.conn.Client().Get(ctx, delayqueue.HeartbeatKey).Int64()
 	if err != nil {
 		return r
 	}
 	age := time.Since(time.UnixMilli(at))
-	r.Status, r.Detail = statusOK, fmt.Sprintf("worked %d ms ago", max(0, age.Milliseconds()))
-	if age > heartbeatLate {
+	r.Status, r.Detail = statusOK, fmt.Sprintf("last heartbeat %d ms ago", max(0, age.Milliseconds()))
+	if age > maxHeartbeatAge {
 		r.Status = statusWarn
 	}
 	return r
 }
 
-func (d *doctor) dynamodb(ctx context.Context) row {
-	if err := d.store.Ping(ctx); err != nil {
-		return row{Name: "dynamodb", Status: statusDown, Detail: "the policy table does not answer"}
+func (c *healthChecker) dynamodb(ctx context.Context) healthResult {
+	if err := c.store.Ping(ctx); err != nil {
+		return healthResult{Name: "dynamodb", Status: statusDown, Detail: "the policy table does not answer"}
 	}
-	return row{Name: "dynamodb", Status: statusOK}
+	return healthResult{Name: "dynamodb", Status: statusOK}
 }

@@ -87,6 +87,6 @@ func TestClocksThatDifferByHalfASecondAreAWarning(t *testing.T) {
 	t.Parallel()
 	for by, want := range map[time.Duration]string{0: "ok", 400 * time.Millisecond: "ok", -400 * time.Millisecond: "ok",
 		600 * time.Millisecond: "warn", -time.Hour: "warn"} {
-		require.Equal(t, want, skewed(by).Status, by)
+		require.Equal(t, want, skewResult(by).Status, by)
 	}
 }

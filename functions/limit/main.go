@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"os"
 
 	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/shared/policy/dynamopolicy"
@@ -12,7 +13,7 @@ import (
 	"github.com/sluicehq/sluice/shared/startup"
 )
 
-func main() { startup.Main("limit", build) }
+func main() { os.Exit(startup.Run("limit", build, os.Getenv, os.Stdout, os.Stderr)) }
 
 func build(ctx context.Context, env *startup.Env) (any, error) {
 	conn := env.Redis(redisconn.Config{})
@@ -23,10 +24,10 @@ func build(ctx context.Context, env *startup.Env) (any, error) {
 
 	store := dynamopolicy.New(dynamo, table)
 	a := &api{
-		limiter: ratelimit.New(ctx, ratelimit.NewRedis(conn)),
+		limiter: ratelimit.New(ctx, conn),
 		store:   store,
 		cache:   policy.NewCache(store, policy.CacheConfig{}),
-		doctor:  newDoctor(conn, store),
+		checker: newHealthChecker(conn, store),
 		log:     env.Log,
 		metrics: env.Metrics,
 		authorizer: authorizerConfig{

@@ -7,12 +7,24 @@ import (
 
 	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/httpapi"
+	"github.com/sluicehq/sluice/shared/instant"
 	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/shared/policy/dynamopolicy"
 )
 
-// maxPage bounds a listing.
+// maxPage bounds a page of a listing. It is also the default.
 const maxPage = 100
+
+// storedBody is the JSON form of a stored policy.
+type storedBody struct {
+	policy.Document
+	Version   int64  `json:"version"`
+	UpdatedAt string `json:"updated_at"`
+}
+
+func storedBodyOf(p policy.Stored) storedBody {
+	return storedBody{Document: p.Document(), Version: p.Version, UpdatedAt: instant.Format(p.UpdatedAt)}
+}
 
 func (a *api) getPolicy(w http.ResponseWriter, r *http.Request) error {
 	name, err := policyName(r)
@@ -23,33 +35,25 @@ func (a *api) getPolicy(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	return writePolicy(w, http.StatusOK, p)
 }
 
 func writePolicy(w http.ResponseWriter, status int, p policy.Stored) error {
 	w.Header().Set("ETag", p.ETag())
-	return httpapi.Write(w, status, p)
+	return httpapi.Write(w, status, storedBodyOf(p))
 }
 
 func policyName(r *http.Request) (string, error) {
 	var f fault.Fields
 	f.CheckName("name", r.PathValue("name"))
+
 	return r.PathValue("name"), f.Err()
 }
 
 func (a *api) putPolicy(w http.ResponseWriter, r *http.Request) error {
-	var p policy.Policy
-	if err := httpapi.Decode(r, &p); err != nil {
-		return err
-	}
-	var f fault.Fields
-	if name := r.PathValue("name"); p.Name == "" {
-		p.Name = name
-	} else if p.Name != name {
-		f.Add("name", "must be the name in the path, %q, or be left out", name)
-	}
-	p, err := p.Normalize()
-	if err := f.Join(err); err != nil {
+	p, err := policyFromBody(r)
+	if err != nil {
 		return err
 	}
 	when, err := condition(r)
@@ -60,12 +64,32 @@ func (a *api) putPolicy(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	a.cache.Forget(p.Name)
+	a.cache.Invalidate(p.Name)
+
 	status := http.StatusOK
 	if created {
 		status = http.StatusCreated
 	}
+
 	return writePolicy(w, status, stored)
+}
+
+// policyFromBody reads a policy, whose name is in the path and may be repeated in the body.
+func policyFromBody(r *http.Request) (policy.Policy, error) {
+	var d policy.Document
+	if err := httpapi.Decode(r, &d); err != nil {
+		return policy.Policy{}, err
+	}
+
+	var f fault.Fields
+	name := r.PathValue("name")
+	if d.Name != nil && *d.Name != name {
+		f.Add("name", "must be absent or the name in the path, %q", name)
+	}
+	d.Name = &name
+	p, err := d.Normalize()
+
+	return p, f.Join(err)
 }
 
 func (a *api) deletePolicy(w http.ResponseWriter, r *http.Request) error {
@@ -80,12 +104,14 @@ func (a *api) deletePolicy(w http.ResponseWriter, r *http.Request) error {
 	if err := a.store.Delete(r.Context(), name, when); err != nil {
 		return err
 	}
-	a.cache.Forget(name)
+	a.cache.Invalidate(name)
 	w.WriteHeader(http.StatusNoContent)
+
 	return nil
 }
 
-// condition reads If-Match (one entity tag, or *) and If-None-Match (only *), as RFC 9110 has them.
+// condition reads If-Match, which holds one entity tag or *, and If-None-Match, which holds * (RFC
+// 9110, 13.1).
 func condition(r *http.Request) (dynamopolicy.Condition, error) {
 	var when dynamopolicy.Condition
 	if match := r.Header.Get("If-Match"); match != "" {
@@ -96,17 +122,18 @@ func condition(r *http.Request) (dynamopolicy.Condition, error) {
 	case "*":
 		when.Absent = true
 	default:
-		return when, fault.Invalid("If-None-Match", "can only be *")
+		return when, fault.Invalid("If-None-Match", "must be *")
 	}
 	if when.Absent && when.ETag != "" {
-		return when, fault.Invalid("If-Match", "excludes If-None-Match")
+		return when, fault.Invalid("If-Match", "must not be combined with If-None-Match")
 	}
+
 	return when, nil
 }
 
 type policyPage struct {
-	Policies   []policy.Stored `json:"policies"`
-	NextCursor string          `json:"next_cursor,omitempty"`
+	Policies   []storedBody `json:"policies"`
+	NextCursor string       `json:"next_cursor,omitempty"`
 }
 
 func (a *api) listPolicies(w http.ResponseWriter, r *http.Request) error {
@@ -115,17 +142,20 @@ func (a *api) listPolicies(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	limit := int64(maxPage)
-	if text := query.Get("limit"); text != "" {
-		if limit, err = strconv.ParseInt(text, 10, 32); err != nil || limit < 1 || limit > maxPage {
+	if query.Has("limit") {
+		if limit, err = strconv.ParseInt(query.Get("limit"), 10, 32); err != nil || limit < 1 || limit > maxPage {
 			return fault.Invalid("limit", "must be 1 to %d", maxPage)
 		}
 	}
-	page, next, err := a.store.List(r.Context(), int32(limit), query.Get("cursor"))
+
+	policies, next, err := a.store.List(r.Context(), int32(limit), query.Get("cursor"))
 	if err != nil {
 		return err
 	}
-	if page == nil {
-		page = []policy.Stored{}
+	page := policyPage{Policies: make([]storedBody, len(policies)), NextCursor: next}
+	for i, p := range policies {
+		page.Policies[i] = storedBodyOf(p)
 	}
-	return httpapi.Write(w, http.StatusOK, policyPage{Policies: page, NextCursor: next})
+
+	return httpapi.Write(w, http.StatusOK, page)
 }

@@ -2,29 +2,26 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/httpapi"
-	"github.com/sluicehq/sluice/shared/instant"
 	"github.com/sluicehq/sluice/shared/lock"
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// backend is where locks are kept.
+// backend is a store of locks.
 type backend interface {
-	Acquire(ctx context.Context, q lock.Request) (lock.Lease, error)
-	Renew(ctx context.Context, kind lock.Kind, name, token string, ttl time.Duration) (lock.Lease, error)
-	Release(ctx context.Context, kind lock.Kind, name, token string) (time.Duration, error)
-	Force(ctx context.Context, kind lock.Kind, name string) (int64, error)
-	Inspect(ctx context.Context, kind lock.Kind, name string) (lock.State, error)
+	Acquire(ctx context.Context, req lock.Request) (lock.Lease, error)
+	Renew(ctx context.Context, key lock.Key, token string, ttl time.Duration) (lock.Lease, error)
+	Release(ctx context.Context, key lock.Key, token string) (time.Duration, error)
+	Force(ctx context.Context, key lock.Key) (int64, error)
+	Inspect(ctx context.Context, key lock.Key) (lock.State, error)
 }
 
-// backends are those that the deployment has; redis always.
+// backends are the stores of the deployment. Only redis is always set.
 type backends struct{ redis, quorum, strong backend }
 
 type api struct {
@@ -36,8 +33,10 @@ type api struct {
 func newAPI(b backends, log *slog.Logger, metrics *telemetry.Metrics) *httpapi.API {
 	a := &api{backends: b, log: log, metrics: metrics}
 	router := httpapi.New(log, metrics)
-	for path, kind := range map[string]lock.Kind{"/v1/locks/{name}": lock.Lock,
-		"/v1/semaphores/{name}": lock.Semaphore} {
+	for path, kind := range map[string]lock.Kind{
+		"/v1/locks/{name}":      lock.Lock,
+		"/v1/semaphores/{name}": lock.Semaphore,
+	} {
 		router.Handle("POST "+path+"/acquire", a.acquire(kind))
 		router.Handle("POST "+path+"/renew", a.renew(kind))
 		router.Handle("POST "+path+"/release", a.release(kind))
@@ -47,15 +46,15 @@ func newAPI(b backends, log *slog.Logger, metrics *telemetry.Metrics) *httpapi.A
 	return router
 }
 
-// choose finds the backend that a consistency names. Semaphores are on redis only.
-func (a *api) choose(kind lock.Kind, consistency string) (backend, error) {
+// backendFor returns the store for a consistency, or an error for the field "consistency".
+func (a *api) backendFor(kind lock.Kind, consistency string) (backend, error) {
 	switch {
 	case consistency == "" || consistency == "redis":
 		return a.backends.redis, nil
 	case consistency != "quorum" && consistency != "strong":
 		return nil, fault.Invalid("consistency", `must be "redis", "quorum" or "strong"`)
 	case kind == lock.Semaphore:
-		return nil, fault.Invalid("consistency", `must be "redis": semaphores know no other`)
+		return nil, fault.Invalid("consistency", `must be "redis" for a semaphore`)
 	case consistency == "quorum" && a.backends.quorum != nil:
 		return a.backends.quorum, nil
 	case consistency == "strong" && a.backends.strong != nil:
@@ -67,136 +66,49 @@ func (a *api) choose(kind lock.Kind, consistency string) (backend, error) {
 	}
 }
 
-// join makes one answer of two refusals, so that every bad field is named. A refusal of another
-// kind comes first.
-func join(err, more error) error {
-	var invalid *fault.Error
-	switch {
-	case err == nil:
-		return more
-	case more == nil || !errors.As(err, &invalid) || invalid.Code != fault.InvalidRequest:
-		return err
-	default:
-		return fault.Fields(invalid.Fields).Join(more)
-	}
-}
-
-type acquireBody struct {
-	TTL         *int64          `json:"ttl_ms"`
-	Wait        int64           `json:"wait_ms"`
-	Token       *string         `json:"token"`
-	Owner       string          `json:"owner"`
-	Mode        lock.Mode       `json:"mode"`
-	Metadata    json.RawMessage `json:"metadata"`
-	Consistency string          `json:"consistency"`
-}
-
-type semaphoreBody struct {
-	TTL         *int64          `json:"ttl_ms"`
-	Wait        int64           `json:"wait_ms"`
-	Token       *string         `json:"token"`
-	Owner       string          `json:"owner"`
-	Metadata    json.RawMessage `json:"metadata"`
-	Consistency string          `json:"consistency"`
-	Capacity    int64           `json:"capacity"`
-}
-
 func (a *api) acquire(kind lock.Kind) httpapi.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		q, consistency, err := acquireRequest(kind, r)
-		b, bad := a.choose(kind, consistency)
-		if err = join(err, bad); err != nil {
+		req, consistency, err := acquireRequest(kind, r)
+		if err != nil {
 			return err
 		}
+		store, err := a.backendFor(kind, consistency)
+		if err != nil {
+			_, invalid := req.Normalize()
+			return joinInvalid(invalid, err)
+		}
+
 		started := time.Now()
-		lease, err := b.Acquire(r.Context(), q)
-		if q.Wait > 0 && (err == nil || fault.CodeOf(err) == fault.LockHeld) {
+		lease, err := store.Acquire(r.Context(), req)
+		if req.Wait > 0 && (err == nil || fault.CodeOf(err) == fault.LockHeld) {
 			a.metrics.Emit(nil, telemetry.Span("lock_wait", time.Since(started)))
 		}
 		if err != nil {
 			return err
 		}
-		return httpapi.Write(w, http.StatusOK, leaseOf(kind, lease))
+		return httpapi.Write(w, http.StatusOK, leaseBodyOf(lease))
 	}
-}
-
-func acquireRequest(kind lock.Kind, r *http.Request) (lock.Request, string, error) {
-	var body semaphoreBody
-	var mode lock.Mode
-	if kind == lock.Semaphore {
-		if err := httpapi.Decode(r, &body); err != nil {
-			return lock.Request{}, "", err
-		}
-	} else {
-		var b acquireBody
-		if err := httpapi.Decode(r, &b); err != nil {
-			return lock.Request{}, "", err
-		}
-		mode = b.Mode
-		body = semaphoreBody{TTL: b.TTL, Wait: b.Wait, Token: b.Token, Owner: b.Owner, Metadata: b.Metadata,
-			Consistency: b.Consistency}
-	}
-	q := lock.Request{
-		Kind: kind, Name: r.PathValue("name"), Owner: body.Owner, Metadata: body.Metadata, Mode: mode,
-		Wait: instant.Milliseconds(body.Wait), Capacity: body.Capacity,
-	}
-	if q.Owner == "" {
-		q.Owner = httpapi.Caller(r.Context())
-	}
-	var f fault.Fields
-	q.TTL = ttlOf(&f, body.TTL)
-	if body.Token != nil {
-		if q.Token = *body.Token; q.Token == "" {
-			f.Add("token", "must be %d to %d characters long", lock.MinToken, lock.MaxToken)
-		}
-	}
-	q, err := q.Normalize()
-	return q, body.Consistency, f.Join(err)
-}
-
-// ttlOf tells a ttl that is missing, and so the default, from one that is out of range.
-func ttlOf(f *fault.Fields, ms *int64) time.Duration {
-	if ms == nil {
-		return lock.DefaultTTL
-	}
-	if *ms <= 0 { // zero means the default to the domain
-		f.Add("ttl_ms", "must be %d to %d", lock.MinTTL.Milliseconds(), lock.MaxTTL.Milliseconds())
-		return lock.DefaultTTL
-	}
-	return instant.Milliseconds(*ms)
-}
-
-type heldBody struct {
-	Token       string `json:"token"`
-	TTL         *int64 `json:"ttl_ms"`
-	Consistency string `json:"consistency"`
 }
 
 func (a *api) renew(kind lock.Kind) httpapi.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		var body heldBody
+		var body renewBody
 		if err := httpapi.Decode(r, &body); err != nil {
 			return err
 		}
-		name := r.PathValue("name")
-		var f fault.Fields
-		ttl := ttlOf(&f, body.TTL)
-		b, bad := a.choose(kind, body.Consistency)
-		if err := join(f.Join(lock.CheckHeld(name, body.Token, ttl)), bad); err != nil {
-			return err
+		key, ttl := keyOf(kind, r), ttlOf(body.TTL)
+		store, err := a.backendFor(kind, body.Consistency)
+		if err != nil {
+			_, _, invalid := lock.NormalizeRenewal(key, body.Token, ttl)
+			return joinInvalid(invalid, err)
 		}
-		lease, err := b.Renew(r.Context(), kind, name, body.Token, ttl)
+
+		lease, err := store.Renew(r.Context(), key, body.Token, ttl)
 		if err != nil {
 			return err
 		}
-		return httpapi.Write(w, http.StatusOK, renewed{name, lease.Fence, ttl.Milliseconds(),
-			instant.Format(time.UnixMilli(lease.ExpiresAt))})
+		return httpapi.Write(w, http.StatusOK, renewedBodyOf(lease))
 	}
-}
-
-type releaseBody struct {
-	Token       string `json:"token"`
-	Consistency string `json:"consistency"`
 }
 
 func (a *api) release(kind lock.Kind) httpapi.HandlerFunc {
@@ -205,16 +117,60 @@ func (a *api) release(kind lock.Kind) httpapi.HandlerFunc {
 		if err := httpapi.Decode(r, &body); err != nil {
 			return err
 		}
-		name := r.PathValue("name")
-		b, bad := a.choose(kind, body.Consistency)
-		if err := join(lock.CheckHeld(name, body.Token, 0), bad); err != nil {
-			return err
+		key := keyOf(kind, r)
+		store, err := a.backendFor(kind, body.Consistency)
+		if err != nil {
+			_, invalid := lock.NormalizeRelease(key, body.Token)
+			return joinInvalid(invalid, err)
 		}
-		held, err := b.Release(r.Context(), kind, name, body.Token)
+
+		held, err := store.Release(r.Context(), key, body.Token)
 		if err != nil {
 			return err
 		}
 		a.metrics.Emit(nil, telemetry.Span("lock_hold", held))
 		return httpapi.Write(w, http.StatusOK, map[string]bool{"released": true})
 	}
+}
+
+func (a *api) inspect(kind lock.Kind) httpapi.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		key, store, err := a.keyAndBackend(kind, r)
+		if err != nil {
+			return err
+		}
+		state, err := store.Inspect(r.Context(), key)
+		if err != nil {
+			return err
+		}
+		return httpapi.Write(w, http.StatusOK, stateBodyOf(state))
+	}
+}
+
+func (a *api) force(kind lock.Kind) httpapi.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		key, store, err := a.keyAndBackend(kind, r)
+		if err != nil {
+			return err
+		}
+		released, err := store.Force(r.Context(), key)
+		if err != nil {
+			return err
+		}
+		a.log.WarnContext(r.Context(), "lock released by force", "request_id", httpapi.RequestID(r.Context()),
+			"caller", httpapi.Caller(r.Context()), "kind", string(kind), "name", key.Name, "holders", released)
+		return httpapi.Write(w, http.StatusOK, map[string]int64{"released": released})
+	}
+}
+
+// keyAndBackend reads the path and the query of a request without a body.
+func (a *api) keyAndBackend(kind lock.Kind, r *http.Request) (lock.Key, backend, error) {
+	key := keyOf(kind, r)
+	query, queryErr := httpapi.Query(r, "consistency")
+	store, storeErr := a.backendFor(kind, query.Get("consistency"))
+	if queryErr == nil && storeErr == nil {
+		return key, store, nil
+	}
+	_, invalid := key.Normalize()
+	return key, nil, joinInvalid(invalid, queryErr, storeErr)
 }

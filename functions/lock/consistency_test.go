@@ -62,7 +62,7 @@ func TestSemaphoresAreOnRedisOnly(t *testing.T) {
 			a := f.WantProblem(t, 400, "invalid_request", "POST", pool+call,
 				with(routes()[pool+call], "consistency", consistency))
 			require.Equal(t, []string{"consistency"}, a.InvalidFields(t))
-			require.Contains(t, a.Text, "semaphores know no other")
+			require.Contains(t, a.Text, `must be \"redis\" for a semaphore`)
 		}
 		for _, method := range []string{"GET", "DELETE"} {
 			f.WantProblem(t, 400, "invalid_request", method, pool+"?consistency="+consistency, nil)

@@ -113,6 +113,9 @@ func FuzzAnAcquireIsRefusedOrWithinTheRanges(f *testing.F) {
 		r.Header.Set("Content-Type", "application/json")
 		r.SetPathValue("name", name)
 		q, _, err := acquireRequest(kind, r)
+		if err == nil {
+			q, err = q.Normalize()
+		}
 		if err != nil {
 			var refusal *fault.Error
 			if !errors.As(err, &refusal) || refusal.Code != fault.InvalidRequest &&

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"os"
 
 	"github.com/sluicehq/sluice/shared/httpapi"
 	"github.com/sluicehq/sluice/shared/lock"
@@ -11,7 +12,7 @@ import (
 	"github.com/sluicehq/sluice/shared/startup"
 )
 
-func main() { startup.Main("lock", build) }
+func main() { os.Exit(startup.Run("lock", build, os.Getenv, os.Stdout, os.Stderr)) }
 
 func build(_ context.Context, env *startup.Env) (any, error) {
 	b, err := open(env)

@@ -13,29 +13,100 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluicehq/sluice/localstack/locktest"
 	"github.com/sluicehq/sluice/localstack/redistest"
-	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/lock"
+	"github.com/sluicehq/sluice/shared/lock/locktest"
 )
 
-// The histories of many clients are recorded and checked for linearizability (Herlihy and Wing,
-// 1990) with porcupine. The model is one lock:
+// TestHistory records the operations of many concurrent clients and checks with porcupine that they
+// are linearizable (Herlihy and Wing, 1990). The model is one lock:
 //
-//	acquire → fence   the lock is free, and fence is higher than every one before; now it is held
-//	end               the lease with this fence is over: released, forced away, or run out
+//	acquire → fence   the lock is free and fence is higher than all earlier ones; now it is held
+//	end               the lease with this fence ends: released, forced or expired
 //
-// A lease that its client never gives back, because it "died", ends by itself: from its expires_at,
-// by the store's clock, on. So mutual exclusion is: no acquire can be put before the end of the
-// lease before it.
+// A client that "dies" never releases. Its lease ends some time after its expires_at, by the
+// store's clock. Mutual exclusion therefore means that no acquire can be ordered before the end of
+// the lease before it.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	t.Run("one holder at a time, and rising fences", func(t *testing.T) {
+		t.Parallel()
+		h := newHistory()
+		h.record(t, openStore(t, redistest.Single(t)), 1, 3*time.Second)
+		h.check(t)
+	})
+
+	// While the server hangs leases expire, and calls whose replies are lost may take effect.
+	t.Run("over pauses of the server: one holder at a time, and rising fences", func(t *testing.T) {
+		t.Parallel()
+		r := redistest.Single(t)
+		s := openProductionStore(t, r)
+		h := newHistory()
+		stop := inBackground(func(random *rand.Rand) {
+			<-time.After(time.Duration(200+random.IntN(400)) * time.Millisecond)
+			_ = r.Server.Pause()
+			<-time.After(time.Duration(20+random.IntN(150)) * time.Millisecond)
+			_ = r.Server.Resume()
+		})
+		h.record(t, s, 2, 4*time.Second)
+		stop()
+		h.check(t)
+	})
+
+	// No lease survives FLUSHALL, so two clients may believe that they hold the lock. Only the fence
+	// distinguishes them, and only fences are checked.
+	t.Run("over losses of all data: rising fences", func(t *testing.T) {
+		t.Parallel()
+		r := redistest.Single(t)
+		s := openStore(t, r)
+		h := newHistory()
+		stop := inBackground(func(*rand.Rand) {
+			<-time.After(50 * time.Millisecond)
+			_ = r.Client.FlushAll(context.Background()).Err()
+		})
+		h.record(t, s, 3, 3*time.Second)
+		stop()
+		h.checkFences(t)
+	})
+
+	t.Run("on a quorum that loses a node: one holder at a time, and rising fences", func(t *testing.T) {
+		t.Parallel()
+		q, nodes := openQuorum(t, lock.NodeTimeout)
+		h := newHistory()
+		time.AfterFunc(time.Second, func() { _ = nodes[0].Server.Kill() })
+		h.record(t, q, 4, 4*time.Second)
+		h.check(t)
+	})
+}
+
+func TestHistoryChecker(t *testing.T) {
+	t.Parallel()
+	acquire := func(fence, call int64) porcupine.Operation {
+		return porcupine.Operation{Input: lockInput{op: "acquire"}, Output: fence, Call: call, Return: call + 1}
+	}
+	end := func(fence, call int64) porcupine.Operation {
+		return porcupine.Operation{Input: lockInput{op: "end", fence: fence}, Call: call, Return: call + 1}
+	}
+	for name, tc := range map[string]struct {
+		history []porcupine.Operation
+		valid   bool
+	}{
+		"accepts a valid history": {[]porcupine.Operation{acquire(1, 0), end(1, 10), acquire(2, 20)}, true},
+		"finds two holders":       {[]porcupine.Operation{acquire(1, 0), acquire(2, 5), end(1, 10)}, false},
+		"finds a falling fence":   {[]porcupine.Operation{acquire(2, 0), end(2, 10), acquire(1, 20)}, false},
+	} {
+		require.Equal(t, tc.valid, porcupine.CheckOperations(lockModel(), tc.history), name)
+	}
+}
+
 type lockState struct {
-	last int64
-	held bool
+	lastFence int64
+	held      bool
 }
 
 type lockInput struct {
 	op    string // "acquire" or "end"
-	fence int64  // of end
+	fence int64  // of "end"
 }
 
 func lockModel() porcupine.Model {
@@ -44,78 +115,93 @@ func lockModel() porcupine.Model {
 		Step: func(state, input, output any) (bool, any) {
 			s, in := state.(lockState), input.(lockInput) //nolint:forcetypeassert // the model's own types
 			if in.op == "end" {
-				return s.held && s.last == in.fence, lockState{last: s.last}
+				return s.held && s.lastFence == in.fence, lockState{lastFence: s.lastFence}
 			}
 			fence, _ := output.(int64)
-			return !s.held && fence > s.last, lockState{last: fence, held: true}
+			return !s.held && fence > s.lastFence, lockState{lastFence: fence, held: true}
 		},
 	}
 }
 
-// history records operations; instants are since its start.
+// history records operations. Their instants are relative to its start.
 type history struct {
 	started time.Time
 	mu      sync.Mutex
 	ops     []porcupine.Operation
 }
 
+func newHistory() *history { return &history{started: time.Now()} }
+
+// never is an instant after every recorded one.
+func (h *history) never() time.Time { return h.started.Add(time.Hour) }
+
+func (h *history) addAcquire(client int, fence int64, call, ret time.Time) {
+	h.add(client, lockInput{op: "acquire"}, fence, call, ret)
+}
+
+// addEnd records that a lease ended at some time between two instants.
+func (h *history) addEnd(client int, fence int64, earliest, latest time.Time) {
+	h.add(client, lockInput{op: "end", fence: fence}, nil, earliest, latest)
+}
+
 func (h *history) add(client int, in lockInput, out any, call, ret time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: in, Output: out,
-		Call: int64(call.Sub(h.started)), Return: int64(ret.Sub(h.started))})
+	h.ops = append(h.ops, porcupine.Operation{
+		ClientId: client,
+		Input:    in,
+		Output:   out,
+		Call:     int64(call.Sub(h.started)),
+		Return:   int64(ret.Sub(h.started)),
+	})
 }
 
-const clients = 64
-
-// play lets many clients fight for one lock for a while. They release it, force it away from
-// whoever has it, let it expire, or die with it.
-func (h *history) play(t *testing.T, l locktest.Backend, seed uint64, until time.Time) {
+// record runs 64 clients that compete for one lock. They release it, let it expire, or die with it.
+func (h *history) record(t *testing.T, s locktest.Store, seed uint64, d time.Duration) {
 	t.Helper()
-	var wait sync.WaitGroup
-	for c := range clients {
-		wait.Go(func() {
-			random := rand.New(rand.NewPCG(seed, uint64(c)))
+	const clients = 64
+	until := time.Now().Add(d)
+	var done sync.WaitGroup
+	for client := range clients {
+		done.Go(func() {
+			random := rand.New(rand.NewPCG(seed, uint64(client)))
 			for time.Now().Before(until) {
-				h.round(t, l, c, random)
+				h.round(s, client, random)
 			}
 		})
 	}
-	wait.Wait()
+	done.Wait()
 }
 
-func (h *history) round(t *testing.T, l locktest.Backend, c int, random *rand.Rand) {
-	t.Helper()
+func (h *history) round(s locktest.Store, client int, random *rand.Rand) {
 	ctx := context.Background()
-	// The lease is short, so that those who die do not stop the others for long.
-	q := locktest.Request(t, lock.Request{Name: "history", TTL: lock.MinTTL,
-		Wait: time.Duration(random.IntN(3)) * 200 * time.Millisecond})
-	called := time.Now()
-	lease, err := l.Acquire(ctx, q)
-	got := time.Now()
-	if err != nil {
-		return // refused, or unknown: what an unknown call took ends with its lease, and nobody ever has its fence
+	req := lock.Request{
+		Name: "history",
+		TTL:  lock.MinTTL, // a dead client blocks the others only briefly
+		Wait: time.Duration(random.IntN(3)) * 200 * time.Millisecond,
 	}
-	h.add(c, lockInput{op: "acquire"}, lease.Fence, called, got)
-	// Whatever happens, the lease is over at expires_at and not before it is released. The end
-	// takes effect somewhere between.
-	ends := time.UnixMilli(lease.ExpiresAt)
-	if random.IntN(4) == 0 {
-		// it died: the store ends the lease some time after
-		h.add(c, lockInput{op: "end", fence: lease.Fence}, nil, ends, h.started.Add(time.Hour))
+	called := time.Now()
+	lease, err := s.Acquire(ctx, req)
+	granted := time.Now()
+	if err != nil {
+		return // refused or unknown; an unknown lease ends on its own, and no client has its fence
+	}
+	h.addAcquire(client, lease.Fence, called, granted)
+	if random.IntN(4) == 0 { // the client dies
+		h.addEnd(client, lease.Fence, lease.ExpiresAt, h.never())
 		return
 	}
+
 	<-time.After(time.Duration(random.IntN(4)) * time.Millisecond)
-	released := time.Now()
-	_, err = l.Release(ctx, lock.Lock, q.Name, q.Token)
-	switch over := time.Now(); {
+	releasing := time.Now()
+	_, err = s.Release(ctx, lease.Key, lease.Token)
+	switch released := time.Now(); {
 	case err == nil:
-		h.add(c, lockInput{op: "end", fence: lease.Fence}, nil, released, over)
-	// it ran out, or the data was lost, at some time since it was granted
-	case errors.Is(err, fault.New(fault.LockNotHeld, "")):
-		h.add(c, lockInput{op: "end", fence: lease.Fence}, nil, got, over)
-	default: // nobody knows: at the latest it ran out
-		h.add(c, lockInput{op: "end", fence: lease.Fence}, nil, released, h.started.Add(time.Hour))
+		h.addEnd(client, lease.Fence, releasing, released)
+	case errors.Is(err, lock.ErrNotHeld): // it expired, or the data was lost, at some time after the grant
+		h.addEnd(client, lease.Fence, granted, released)
+	default: // unknown
+		h.addEnd(client, lease.Fence, releasing, h.never())
 	}
 }
 
@@ -126,102 +212,40 @@ func (h *history) check(t *testing.T) {
 	require.Equal(t, porcupine.Ok, result, "%d acquisitions", acquired)
 }
 
-// checkFences demands that who acquired later, in real time, has the higher fence, and returns how
-// many acquired.
+// checkFences requires that a later acquire, in real time, has a higher fence. It returns the number
+// of acquires.
 func (h *history) checkFences(t *testing.T) int {
 	t.Helper()
 	var acquired []porcupine.Operation
 	for _, op := range h.ops {
-		if op.Input.(lockInput).op == "acquire" { //nolint:forcetypeassert // our own type
+		if op.Input.(lockInput).op == "acquire" { //nolint:forcetypeassert // the model's own type
 			acquired = append(acquired, op)
 		}
 	}
-	require.Greater(t, len(acquired), 5, "the history shows something")
-	fence := func(op porcupine.Operation) int64 { return op.Output.(int64) } //nolint:forcetypeassert // our own type
+	require.Greater(t, len(acquired), 5, "the history is too short to show anything")
+
+	fence := func(op porcupine.Operation) int64 {
+		return op.Output.(int64) //nolint:forcetypeassert // the model's own type
+	}
 	slices.SortFunc(acquired, func(a, b porcupine.Operation) int { return cmp.Compare(fence(a), fence(b)) })
-	begun := int64(0) // the latest beginning of those with lower fences
+	latestCall := int64(0) // of the acquires with lower fences
 	for i, op := range acquired {
-		require.GreaterOrEqual(t, op.Return, begun, "it ended before one with a lower fence began")
-		require.True(t, i == 0 || fence(acquired[i-1]) < fence(op), "two have one fence")
-		begun = max(begun, op.Call)
+		require.GreaterOrEqual(t, op.Return, latestCall, "it returned before one with a lower fence was called")
+		require.True(t, i == 0 || fence(acquired[i-1]) < fence(op), "two acquires have the same fence")
+		latestCall = max(latestCall, op.Call)
 	}
 	return len(acquired)
 }
 
-func TestHistoriesOfManyClientsShowOneHolderAtATimeAndRisingFences(t *testing.T) {
-	t.Parallel()
-	r := redistest.Single(t)
-	h := &history{started: time.Now()}
-	h.play(t, open(t, r), 1, time.Now().Add(3*time.Second))
-	h.check(t)
-}
-
-// While the server hangs leases run out, and calls whose answers were lost may have been carried
-// out.
-func TestHistoriesOverPausesOfTheServerShowTheSame(t *testing.T) {
-	t.Parallel()
-	r := redistest.Single(t)
-	l := lock.NewRedis(conn(t, r.URL))
-	t.Cleanup(func() { _ = l.Close() })
-	h := &history{started: time.Now()}
-	until := time.Now().Add(4 * time.Second)
-	var wait sync.WaitGroup
-	wait.Go(func() {
-		for random := rand.New(rand.NewPCG(2, 2)); time.Now().Before(until); {
-			<-time.After(time.Duration(200+random.IntN(400)) * time.Millisecond)
-			_ = r.Server.Pause()
-			<-time.After(time.Duration(20+random.IntN(150)) * time.Millisecond)
-			_ = r.Server.Resume()
+// inBackground repeats a disturbance until stop is called.
+func inBackground(disturb func(*rand.Rand)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		random := rand.New(rand.NewPCG(2, 2))
+		for ctx.Err() == nil {
+			disturb(random)
 		}
 	})
-	h.play(t, l, 2, until)
-	wait.Wait()
-	h.check(t)
-}
-
-// After FLUSHALL there may be two who believe to hold the lock: no lease survives that, and only
-// the fence tells them apart. So only fences are checked.
-func TestFencesRiseInHistoriesThatLoseAllData(t *testing.T) {
-	t.Parallel()
-	r := redistest.Single(t)
-	l := open(t, r)
-	h := &history{started: time.Now()}
-	until := time.Now().Add(3 * time.Second)
-	var wait sync.WaitGroup
-	wait.Go(func() {
-		for time.Now().Before(until) {
-			<-time.After(50 * time.Millisecond)
-			_ = r.Client.FlushAll(context.Background()).Err()
-		}
-	})
-	h.play(t, l, 3, until)
-	wait.Wait()
-	h.checkFences(t)
-}
-
-func TestHistoriesOnAQuorumThatLosesANodeShowOneHolderAtATime(t *testing.T) {
-	t.Parallel()
-	q, nodes := quorum(t, lock.NodeTimeout)
-	h := &history{started: time.Now()}
-	until := time.Now().Add(4 * time.Second)
-	time.AfterFunc(time.Second, func() { _ = nodes[0].Server.Kill() })
-	h.play(t, q, 4, until)
-	h.check(t)
-}
-
-// The checker finds what it looks for: two holders at once, and a fence that falls.
-func TestTheHistoryCheckerFindsViolations(t *testing.T) {
-	t.Parallel()
-	acquire := func(fence, call int64) porcupine.Operation {
-		return porcupine.Operation{Input: lockInput{op: "acquire"}, Output: fence, Call: call, Return: call + 1}
-	}
-	end := func(fence, call int64) porcupine.Operation {
-		return porcupine.Operation{Input: lockInput{op: "end", fence: fence}, Call: call, Return: call + 1}
-	}
-	require.True(t, porcupine.CheckOperations(lockModel(),
-		[]porcupine.Operation{acquire(1, 0), end(1, 10), acquire(2, 20)}))
-	require.False(t, porcupine.CheckOperations(lockModel(),
-		[]porcupine.Operation{acquire(1, 0), acquire(2, 5), end(1, 10)}), "two at once")
-	require.False(t, porcupine.CheckOperations(lockModel(),
-		[]porcupine.Operation{acquire(2, 0), end(2, 10), acquire(1, 20)}), "a fence that falls")
+	return func() { cancel(); done.Wait() }
 }

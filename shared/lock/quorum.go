@@ -1,47 +1,38 @@
 package lock
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	mrand "math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// Quorum keeps locks on several independent Redis primaries, and holds one where a majority grants
-// it: Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/), with a fence.
-// It survives the loss of a minority, data included. Validity is counted from the start of a call,
-// on this process' monotonic clock, less an allowance for the drift of the nodes' clocks.
+// NodeTimeout is the call timeout for the connections of a [Quorum]. It bounds the delay that an
+// unresponsive node causes.
+const NodeTimeout = 200 * time.Millisecond
+
+// Quorum keeps a lock on several independent Redis primaries and grants it if a majority does:
+// Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/) with a fence. It
+// tolerates the loss of a minority of nodes, including their data. The lease counts from the start
+// of the call on the monotonic clock of this process, less an allowance for the drift of the nodes'
+// clocks.
 //
-// Waiters poll, and in no order. There are no semaphores.
+// Waiters poll and are served in no particular order. There are no semaphores. It is safe for
+// concurrent use.
 type Quorum struct {
 	nodes []*Redis
 }
 
-// NodeTimeout is the call timeout that a quorum's connections should have, so that a hung node
-// costs no more than that.
-const NodeTimeout = 200 * time.Millisecond
-
-const (
-	// ahead is added to this process' clock for the least fence that the nodes are asked for, so
-	// that they all give out that one: it is more than a call may take and than their clocks are
-	// ahead of ours, as a rule.
-	ahead = time.Second
-	// retryFirst and retryMost bound the pauses of a waiter.
-	retryFirst = 20 * time.Millisecond
-	retryMost  = 200 * time.Millisecond
-)
-
-// NewQuorum makes a Quorum of at least three nodes, whose connections have NodeTimeout.
+// NewQuorum returns a Quorum of at least three nodes. The connections should have [NodeTimeout] as
+// their call timeout.
 func NewQuorum(conns []*redisconn.Conn) (*Quorum, error) {
 	if len(conns) < 3 {
-		return nil, fmt.Errorf("a quorum needs at least 3 nodes, not %d", len(conns))
+		return nil, fmt.Errorf("a quorum needs at least 3 nodes, got %d", len(conns))
 	}
 	q := &Quorum{}
 	for _, c := range conns {
@@ -50,223 +41,129 @@ func NewQuorum(conns []*redisconn.Conn) (*Quorum, error) {
 	return q, nil
 }
 
-func (m *Quorum) majority() int { return len(m.nodes)/2 + 1 }
+func (q *Quorum) majority() int { return majority(len(q.nodes)) }
 
-// drift is how far a node's clock may run from ours during a lease.
+// drift returns the allowance for the drift of a node's clock during a lease: 1 % and 2 ms.
 func drift(ttl time.Duration) time.Duration { return ttl/100 + 2*time.Millisecond }
 
-// Acquire takes a lock, waiting for it up to q.Wait. q must have been normalized.
-//
-// Errors: lock_held; store_unavailable when no majority answers; ctx's own. After any of them it is
-// given back wherever it was granted.
-func (m *Quorum) Acquire(ctx context.Context, q Request) (Lease, error) {
-	started := time.Now()
-	for pause := retryFirst; ; pause = min(2*pause, retryMost) {
-		lease, err := m.once(ctx, q)
-		if err == nil {
-			lease.Waited = time.Since(started)
-			return lease, nil
-		}
-		left := q.Wait - time.Since(started)
-		if fault.CodeOf(err) != fault.LockHeld || left <= 0 {
-			return Lease{}, err
-		}
-		timer := time.NewTimer(min(left, pause/2+mrand.N(pause/2)))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return Lease{}, errors.Join(err, ctx.Err())
-		}
-	}
+// expiry returns the end of a lease that was requested at an instant of this process' clock.
+func expiry(requested time.Time, ttl time.Duration) time.Time {
+	return requested.Add(ttl - drift(ttl)).Round(0).UTC()
 }
 
-func (m *Quorum) once(ctx context.Context, q Request) (Lease, error) {
-	if err := ctx.Err(); err != nil {
-		return Lease{}, fmt.Errorf("the call ended with its caller: %w", err)
-	}
-	started, call := time.Now(), rand.Text()
-	least := fmt.Sprintf("%016d", started.Add(ahead).UnixMicro())
-	// whether the call failed: then each node gives back what it granted, also when that comes late
-	ended := make(chan bool, len(m.nodes))
-	var clean sync.WaitGroup
-	clean.Add(len(m.nodes))
-	answers := gather(ctx, m, func(ctx context.Context, n *Redis) (attempt, error) {
-		a, err := n.tryFrom(ctx, q, call, false, least)
-		go func() {
-			defer clean.Done()
-			if <-ended {
-				n.giveUp(ctx, q, call)
-			}
-		}()
-		return a, err
-	}, m.decided)
-	lease, fences, err := m.granted(q, answers)
-	if err == nil {
-		lease.Fence, err = m.agree(ctx, q.Kind, q.Name, q.Token, fences)
-	}
-	valid := q.TTL - time.Since(started) - drift(q.TTL)
-	if err == nil && valid <= 0 {
-		err = fault.Unavailable("redis quorum", errors.New("the lease would have ended before it was granted"))
-	}
-	for range m.nodes {
-		ended <- err != nil
-	}
-	if err != nil {
-		within(cleanupLimit, clean.Wait)
+// Renew extends a lease if a majority of nodes still holds it. Arguments and errors are those of
+// [Redis.Renew].
+func (q *Quorum) Renew(ctx context.Context, key Key, token string, ttl time.Duration) (Lease, error) {
+	key, ttl, err := NormalizeRenewal(key, token, ttl)
+	if err = cmp.Or(err, RefuseSemaphore(key.Kind)); err != nil {
 		return Lease{}, err
 	}
-	lease.ExpiresAt = started.Add(q.TTL - drift(q.TTL)).UnixMilli()
-	return lease, nil
+
+	started := time.Now()
+	renew := func(ctx context.Context, node *Redis) (Lease, error) { return node.renew(ctx, key, token, ttl) }
+	results := fanOut(ctx, q.nodes, renew, majorityOf(anyValue[Lease]))
+	if err := majorityError(results); err != nil {
+		return Lease{}, err
+	}
+	if time.Since(started)+drift(ttl) >= ttl {
+		return Lease{}, fault.Unavailable("redis quorum", errors.New("the lease ended before it was renewed"))
+	}
+
+	var fences []int64
+	for _, r := range results {
+		if r.err == nil {
+			fences = append(fences, r.value.Fence)
+		}
+	}
+	fence, err := q.agreeOnFence(ctx, key, token, fences)
+	if err != nil {
+		return Lease{}, err
+	}
+	return Lease{Key: key, Token: token, TTL: ttl, Fence: fence, ExpiresAt: expiry(started, ttl)}, nil
 }
 
-// decided is when a majority granted it, all of them anew or a majority of them again, or when no
-// majority can any more.
-func (m *Quorum) decided(answers []answer[attempt], left int) bool {
-	yes := count(answers, func(a attempt) bool { return a.lease != nil })
-	again := count(answers, func(a attempt) bool { return a.lease != nil && a.lease.Reacquired })
-	return yes >= m.majority() && (again == 0 || again >= m.majority()) || yes+left < m.majority()
+// Release ends the lease on every node. It succeeds if a majority of nodes held it. Arguments and
+// errors are those of [Redis.Release].
+func (q *Quorum) Release(ctx context.Context, key Key, token string) (time.Duration, error) {
+	key, err := NormalizeRelease(key, token)
+	if err = cmp.Or(err, RefuseSemaphore(key.Kind)); err != nil {
+		return 0, err
+	}
+
+	results := callAll(ctx, q.nodes, func(ctx context.Context, node *Redis) (time.Duration, error) {
+		return node.release(ctx, key, token)
+	})
+	var held time.Duration
+	for _, r := range results {
+		held = max(held, r.value)
+	}
+	return held, majorityError(results)
 }
 
-// granted makes one lease of a majority's, and returns the fences that its nodes gave.
-func (m *Quorum) granted(q Request, answers []answer[attempt]) (Lease, []int64, error) {
-	lease := Lease{Name: q.Name, Token: q.Token, Mode: q.Mode, TTL: q.TTL, InUse: 1}
-	var refusal *attempt
-	var fences, before []int64 // all, and those of nodes that the token held already
-	for _, a := range answers {
-		switch {
-		case a.err != nil:
-		case a.value.lease == nil:
-			refusal = &a.value
-		default:
-			fences = append(fences, a.value.lease.Fence)
-			lease.AcquiredAt = max(lease.AcquiredAt, a.value.lease.AcquiredAt)
-			if a.value.lease.Reacquired {
-				before = append(before, a.value.lease.Fence)
+// Force ends the leases of all holders and returns their number. Errors: [fault.InvalidRequest],
+// [fault.StoreUnavailable].
+func (q *Quorum) Force(ctx context.Context, key Key) (int64, error) {
+	key, err := key.Normalize()
+	if err = cmp.Or(err, RefuseSemaphore(key.Kind)); err != nil {
+		return 0, err
+	}
+
+	results := callAll(ctx, q.nodes, func(ctx context.Context, node *Redis) (int64, error) {
+		return node.force(ctx, key)
+	})
+	var ended int64
+	for _, r := range results {
+		ended = max(ended, r.value)
+	}
+	return ended, majorityError(results)
+}
+
+// Inspect returns the holders that a majority of nodes agrees on. It does not report waiters.
+// Errors: [fault.InvalidRequest], [fault.StoreUnavailable].
+func (q *Quorum) Inspect(ctx context.Context, key Key) (State, error) {
+	key, err := key.Normalize()
+	if err = cmp.Or(err, RefuseSemaphore(key.Kind)); err != nil {
+		return State{}, err
+	}
+
+	results := callAll(ctx, q.nodes, func(ctx context.Context, node *Redis) (State, error) {
+		return node.inspect(ctx, key)
+	})
+	if err := majorityError(results); err != nil {
+		return State{}, err
+	}
+
+	state := State{Key: key, Holders: []Holder{}}
+	nodesWith := make(map[int64]int) // fence → number of nodes
+	for _, r := range results {
+		for _, h := range r.value.Holders {
+			if nodesWith[h.Fence]++; nodesWith[h.Fence] == q.majority() {
+				state.Held, state.Mode = true, r.value.Mode
+				state.Holders = append(state.Holders, h)
 			}
 		}
 	}
-	if len(fences) < m.majority() {
-		return Lease{}, nil, m.refused(len(fences), refusal, answers)
-	}
-	if len(before) >= m.majority() { // its fence stays, whatever a node says that had lost it
-		lease.Reacquired, fences = true, before
-	}
-	return lease, fences, nil
+	return state, nil
 }
 
-// refused tells a lock that is held, or fought for, from nodes that are away.
-func (m *Quorum) refused(yes int, refusal *attempt, answers []answer[attempt]) error {
-	if yes+m.refusals(answers) < m.majority() {
-		return fault.Unavailable("redis quorum", failures(answers))
-	}
-	if refusal == nil {
-		refusal = &attempt{remaining: retryMost}
-	}
-	return refusal.held()
-}
-
-func (m *Quorum) refusals(answers []answer[attempt]) int {
-	n := 0
-	for _, a := range answers {
-		if a.err == nil && a.value.lease == nil {
-			n++
-		}
-	}
-	return n
-}
-
-// agree returns the highest fence, after it was written to a majority where nodes gave different
-// ones: every other majority shares a node with it, and so the next holder's fence is higher. Nodes
-// give different ones when their clocks are further apart than ahead.
-func (m *Quorum) agree(ctx context.Context, kind Kind, name, token string, fences []int64) (int64, error) {
+// agreeOnFence returns the highest of the fences that the nodes granted. If they differ it first
+// writes the highest one to a majority: each later majority shares a node with that one, so the next
+// holder's fence is higher. They differ if the nodes' clocks differ by more than clockLead, or if a
+// node has lost its data.
+func (q *Quorum) agreeOnFence(ctx context.Context, key Key, token string, fences []int64) (int64, error) {
 	highest := slices.Max(fences)
 	if slices.Min(fences) == highest {
 		return highest, nil
 	}
-	yes := func(ok bool) bool { return ok }
-	raised := ask(ctx, m, func(ctx context.Context, n *Redis) (bool, error) {
-		reply, err := n.conn.Run(ctx, raiseScript, keys(kind, name)[:3], token, highest)
+
+	raise := func(ctx context.Context, node *Redis) (bool, error) {
+		reply, err := node.conn.Run(ctx, raiseScript, key.redisKeys()[:3], token, highest)
 		return integer(reply) == 1, err
-	}, yes)
-	if count(raised, yes) < m.majority() {
-		return 0, fault.Unavailable("redis quorum", failures(raised))
+	}
+	raised := func(ok bool) bool { return ok }
+	results := fanOut(ctx, q.nodes, raise, majorityOf(raised))
+	if count(results, raised) < q.majority() {
+		return 0, fault.Unavailable("redis quorum", joinErrors(results))
 	}
 	return highest, nil
-}
-
-// Renew extends a lease where a majority still grants it. Errors: lock_not_held, store_unavailable.
-func (m *Quorum) Renew(ctx context.Context, kind Kind, name, token string, ttl time.Duration) (Lease, error) {
-	started := time.Now()
-	answers := ask(ctx, m, func(ctx context.Context, n *Redis) (Lease, error) {
-		return n.Renew(ctx, kind, name, token, ttl)
-	},
-		func(Lease) bool { return true })
-	if err := settled(m, answers); err != nil {
-		return Lease{}, err
-	}
-	if time.Since(started)+drift(ttl) >= ttl {
-		return Lease{}, fault.Unavailable("redis quorum",
-			errors.New("the lease would have ended before it was renewed"))
-	}
-	var fences []int64
-	for _, a := range answers {
-		if a.err == nil {
-			fences = append(fences, a.value.Fence)
-		}
-	}
-	fence, err := m.agree(ctx, kind, name, token, fences)
-	return Lease{Name: name, Token: token, TTL: ttl, Fence: fence,
-		ExpiresAt: started.Add(ttl - drift(ttl)).UnixMilli()}, err
-}
-
-// Release gives a lock back on every node, and succeeds when a majority had it. Errors:
-// lock_not_held, store_unavailable.
-func (m *Quorum) Release(ctx context.Context, kind Kind, name, token string) (time.Duration, error) {
-	answers := askAll(ctx, m, func(ctx context.Context, n *Redis) (time.Duration, error) {
-		return n.Release(ctx, kind, name, token)
-	})
-	var held time.Duration
-	for _, a := range answers {
-		held = max(held, a.value)
-	}
-	return held, settled(m, answers)
-}
-
-// Force takes it from everybody who holds it, and returns how many did. Errors: store_unavailable.
-func (m *Quorum) Force(ctx context.Context, kind Kind, name string) (int64, error) {
-	answers := askAll(ctx, m, func(ctx context.Context, n *Redis) (int64, error) { return n.Force(ctx, kind, name) })
-	var lost int64
-	for _, a := range answers {
-		lost = max(lost, a.value)
-	}
-	return lost, settled(m, answers)
-}
-
-// Inspect reads who holds it by a majority. Who waits cannot be told. Errors: store_unavailable.
-func (m *Quorum) Inspect(ctx context.Context, kind Kind, name string) (State, error) {
-	answers := askAll(ctx, m, func(ctx context.Context, n *Redis) (State, error) { return n.Inspect(ctx, kind, name) })
-	if err := settled(m, answers); err != nil {
-		return State{}, err
-	}
-	out := State{Name: name, Holders: []Holder{}}
-	seen := make(map[int64]int) // fence → on how many nodes
-	for _, a := range answers {
-		for _, h := range a.value.Holders {
-			if seen[h.Fence]++; seen[h.Fence] == m.majority() {
-				out.Held, out.Mode, out.Holders = true, a.value.Mode, append(out.Holders, h)
-			}
-		}
-	}
-	return out, nil
-}
-
-// within waits for something, but no longer than a while.
-func within(limit time.Duration, wait func()) {
-	done := make(chan struct{})
-	go func() { wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(limit):
-	}
 }

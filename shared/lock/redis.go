@@ -36,118 +36,60 @@ var (
 	raiseScript   = redis.NewScript(raiseSource)
 )
 
-// linger is how long a lock's last fence outlives its lease. Within it a fence rises even when the
-// server's clock was set back; after it, and after a loss of all data, it rises because it is at
-// least the server's time in microseconds.
+// linger is how long the state of a free lock stays in Redis after its lease. Until then the next
+// fence is higher than the last one even if the server's clock was set back. Later, and after a loss
+// of all data, it is higher because a fence is at least the server's time in microseconds.
 const linger = 60 * time.Second
 
 var lingerMS = strconv.FormatInt(linger.Milliseconds(), 10) //nolint:gochecknoglobals // a constant as text
 
-// Redis keeps locks on one Redis deployment. Every call but a wait is one script call.
+// maxInspected bounds the holders that Inspect returns.
+const maxInspected = 10_000
+
+// Redis keeps locks on one Redis deployment: a single server, a primary with replicas, or a
+// cluster. Every method except a waiting Acquire is one script call. It is safe for concurrent use.
 type Redis struct {
-	conn *redisconn.Conn
-	wake *wakeups
+	conn    *redisconn.Conn
+	wakeups *wakeups
 }
 
-// NewRedis makes a Redis.
+// NewRedis returns a Redis on a connection. [Redis.Close] does not close the connection.
 func NewRedis(conn *redisconn.Conn) *Redis {
-	return &Redis{conn: conn, wake: newWakeups(conn.Client())}
+	return &Redis{conn: conn, wakeups: newWakeups(conn.Client())}
 }
 
-// Close ends the subscription that waiters use; it does not close the connection.
-func (r *Redis) Close() error { return r.wake.close() }
-
-// keys are documented in scripts/acquire.lua. All of one lock share a hash tag.
-func keys(kind Kind, name string) []string {
-	base := base(kind, name)
-	return []string{base, base + ":leases", base + ":holders", base + ":queue", base + ":beats"}
+// FromClient returns a Redis on a client of the caller, with the default call timeout and circuit
+// breaker of package redisconn. [Redis.Close] does not close the client.
+func FromClient(client redis.UniversalClient) *Redis {
+	return NewRedis(redisconn.FromClient(client, redisconn.Config{}))
 }
 
-// base is the key of the state, and the channel of the wake-ups.
-func base(kind Kind, name string) string { return "{" + string(kind) + ":" + name + "}" }
+// Close ends the pub/sub subscription of the waiters, if there is one.
+func (r *Redis) Close() error { return r.wakeups.close() }
 
-// try is one attempt of a call. One that does not queue, of an exclusive lock for which nobody
-// waits, needs one key, which is as quick as it gets; when the script finds it otherwise it changes
-// nothing, and is called again with all keys.
-func (r *Redis) try(ctx context.Context, q Request, call string, queue bool) (attempt, error) {
-	return r.tryFrom(ctx, q, call, queue, "")
+// stateKey returns the Redis key of the lock's state, which also names the channel of its wake-ups.
+func (k Key) stateKey() string { return "{" + string(k.Kind) + ":" + k.Name + "}" }
+
+// redisKeys returns all keys of a lock, in the order of the scripts; scripts/acquire.lua documents
+// them. They share a hash tag, so that a cluster keeps them on one node.
+func (k Key) redisKeys() []string {
+	state := k.stateKey()
+	return []string{state, state + ":leases", state + ":holders", state + ":queue", state + ":beats"}
 }
 
-// tryFrom is try with the least fence to give out, as text of 16 digits, or "".
-func (r *Redis) tryFrom(ctx context.Context, q Request, call string, queue bool, least string) (attempt, error) {
-	ttl, keep := column(q.TTL), q.TTL.Milliseconds()+linger.Milliseconds()
-	record := q.Token + "\n" + call + "\n" + q.Owner + "\n" + string(q.Metadata)
-	permits, beat := q.Capacity, int64(0)
-	if q.Mode != Shared {
-		permits = 0
-	}
-	if queue {
-		beat = heartbeat.Microseconds()
-	}
-	args := []any{ttl, record, keep, permits, beat, least}
-	if permits == 0 && !queue {
-		if least == "" {
-			args = args[:3]
-		}
-		reply, err := r.conn.Run(ctx, acquireScript, []string{base(q.Kind, q.Name)}, args...)
-		if err != nil || reply != int64(0) {
-			return attemptOf(q, reply, err)
-		}
-	}
-	reply, err := r.conn.Run(ctx, acquireScript, keys(q.Kind, q.Name), args...)
-	return attemptOf(q, reply, err)
-}
-
-// column is a lease's length in µs, in ten columns.
-func column(ttl time.Duration) string {
-	digits := strconv.FormatInt(ttl.Microseconds(), 10)
-	return strings.Repeat(" ", 10-len(digits)) + digits
-}
-
-// attempt is what one acquire script answered: a lease, or who is in the way.
-type attempt struct {
-	lease     *Lease
-	remaining time.Duration
-	holder    string
-	why       obstacle
-}
-
-// obstacle is why a lock could not be had.
-type obstacle int64
-
-const (
-	heldByOther obstacle = iota
-	keptForWaiter
-	heldInOtherMode
-)
-
-func attemptOf(q Request, reply any, err error) (attempt, error) {
+// Renew extends the token's lease to ttl from now. A ttl of 0 means [DefaultTTL]. It never
+// reacquires a lease that has ended. Errors: [ErrNotHeld], [fault.InvalidRequest],
+// [fault.StoreUnavailable].
+func (r *Redis) Renew(ctx context.Context, key Key, token string, ttl time.Duration) (Lease, error) {
+	key, ttl, err := NormalizeRenewal(key, token, ttl)
 	if err != nil {
-		return attempt{}, err
+		return Lease{}, err
 	}
-	lease := Lease{Name: q.Name, Token: q.Token, Mode: q.Mode, TTL: q.TTL, InUse: 1}
-	values, ok := reply.([]any)
-	switch {
-	case !ok && integer(reply) > 0:
-		now := integer(reply)
-		lease.Fence, lease.AcquiredAt, lease.ExpiresAt = now, now/1000, (now+q.TTL.Microseconds())/1000
-	case len(values) == 6:
-		lease.Fence, lease.AcquiredAt, lease.ExpiresAt = integer(values[1]), integer(values[2])/1000,
-			integer(values[3])/1000
-		lease.Reacquired, lease.InUse = integer(values[4]) == 1, integer(values[5])
-	case len(values) == 4:
-		owner, _ := values[2].(string)
-		return attempt{remaining: micros(values[1]), holder: owner, why: obstacle(integer(values[3]))}, nil
-	default:
-		return attempt{}, fmt.Errorf("unexpected reply of acquire: %v", reply)
-	}
-	return attempt{lease: &lease}, nil
+	return r.renew(ctx, key, token, ttl)
 }
 
-// Renew extends a lease that the token holds, by kind and name, to ttl from now. Errors:
-// lock_not_held, store_unavailable.
-func (r *Redis) Renew(ctx context.Context, kind Kind, name, token string, ttl time.Duration) (Lease, error) {
-	reply, err := r.conn.Run(ctx, renewScript, keys(kind, name)[:3], token, ttl.Microseconds(), lingerMS)
+func (r *Redis) renew(ctx context.Context, key Key, token string, ttl time.Duration) (Lease, error) {
+	reply, err := r.conn.Run(ctx, renewScript, key.redisKeys()[:3], token, ttl.Microseconds(), lingerMS)
 	if err != nil {
 		return Lease{}, err
 	}
@@ -155,21 +97,31 @@ func (r *Redis) Renew(ctx context.Context, kind Kind, name, token string, ttl ti
 	if !ok || len(values) != 2 {
 		return Lease{}, notHeld(integer(reply))
 	}
-	return Lease{Name: name, Token: token, TTL: ttl, Fence: integer(values[0]), ExpiresAt: integer(values[1]) / 1000},
-		nil
+	return Lease{Key: key, Token: token, TTL: ttl, Fence: integer(values[0]), ExpiresAt: instant(values[1])}, nil
 }
 
-// Release gives back what the token holds and returns how long it was held; zero when this token
-// had released it already, as after a lost answer. Errors: lock_not_held, store_unavailable.
-func (r *Redis) Release(ctx context.Context, kind Kind, name, token string) (time.Duration, error) {
-	reply, err := r.conn.Run(ctx, releaseScript, []string{base(kind, name)}, token, lingerMS)
-	if err == nil && reply == int64(0) {
-		reply, err = r.conn.Run(ctx, releaseScript, keys(kind, name), token, lingerMS)
+// Release ends the token's lease and returns how long it was held. A repeated release succeeds and
+// returns 0. Errors: [ErrNotHeld], [fault.InvalidRequest], [fault.StoreUnavailable].
+func (r *Redis) Release(ctx context.Context, key Key, token string) (time.Duration, error) {
+	key, err := NormalizeRelease(key, token)
+	if err != nil {
+		return 0, err
 	}
+	return r.release(ctx, key, token)
+}
+
+func (r *Redis) release(ctx context.Context, key Key, token string) (time.Duration, error) {
+	// Fast path: an exclusive lock without waiters needs the state key only. Otherwise the script
+	// changes nothing and replies 0.
+	reply, err := r.conn.Run(ctx, releaseScript, []string{key.stateKey()}, token, lingerMS)
+	if err == nil && reply == int64(0) {
+		reply, err = r.conn.Run(ctx, releaseScript, key.redisKeys(), token, lingerMS)
+	}
+
 	switch held := integer(reply); {
 	case err != nil:
 		return 0, err
-	case held == releasedAlready:
+	case held == replyReleasedAlready:
 		return 0, nil
 	case held <= 0:
 		return 0, notHeld(held)
@@ -178,28 +130,36 @@ func (r *Redis) Release(ctx context.Context, kind Kind, name, token string) (tim
 	}
 }
 
-// giveUp takes a call out of the queue, and gives back what it may have got without knowing, on a
-// context of its own. When the store is away, its place in the queue ends with its heartbeat, and
-// the lease with its TTL.
-func (r *Redis) giveUp(ctx context.Context, q Request, call string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
-	defer cancel()
-	_, _ = r.conn.Run(ctx, releaseScript, keys(q.Kind, q.Name), q.Token, lingerMS, call)
+// Force ends the leases of all holders and returns their number. The next fence is higher than
+// theirs. Errors: [fault.InvalidRequest], [fault.StoreUnavailable].
+func (r *Redis) Force(ctx context.Context, key Key) (int64, error) {
+	key, err := key.Normalize()
+	if err != nil {
+		return 0, err
+	}
+	return r.force(ctx, key)
 }
 
-// Force takes it from everybody who holds it, and returns how many did. The next fence is higher
-// than every one before.
-func (r *Redis) Force(ctx context.Context, kind Kind, name string) (int64, error) {
-	reply, err := r.conn.Run(ctx, forceScript, keys(kind, name), lingerMS)
+func (r *Redis) force(ctx context.Context, key Key) (int64, error) {
+	reply, err := r.conn.Run(ctx, forceScript, key.redisKeys(), lingerMS)
 	if err != nil {
 		return 0, err
 	}
 	return integer(reply), nil
 }
 
-// Inspect reads who holds it and how many wait. It writes nothing.
-func (r *Redis) Inspect(ctx context.Context, kind Kind, name string) (State, error) {
-	reply, err := r.conn.Run(ctx, inspectScript, keys(kind, name), maxInspected)
+// Inspect returns the holders, at most 10 000 of them, and the number of waiters. It writes nothing.
+// Errors: [fault.InvalidRequest], [fault.StoreUnavailable].
+func (r *Redis) Inspect(ctx context.Context, key Key) (State, error) {
+	key, err := key.Normalize()
+	if err != nil {
+		return State{}, err
+	}
+	return r.inspect(ctx, key)
+}
+
+func (r *Redis) inspect(ctx context.Context, key Key) (State, error) {
+	reply, err := r.conn.Run(ctx, inspectScript, key.redisKeys(), maxInspected)
 	if err != nil {
 		return State{}, err
 	}
@@ -207,7 +167,8 @@ func (r *Redis) Inspect(ctx context.Context, kind Kind, name string) (State, err
 	if !ok || len(values) < 3 {
 		return State{}, fmt.Errorf("unexpected reply of inspect: %v", reply)
 	}
-	s := State{Name: name, Waiters: integer(values[1]), Holders: []Holder{}}
+
+	s := State{Key: key, Waiters: integer(values[1]), Holders: []Holder{}}
 	switch values[0] {
 	case "X":
 		s.Mode = Exclusive
@@ -221,18 +182,41 @@ func (r *Redis) Inspect(ctx context.Context, kind Kind, name string) (State, err
 	return s, nil
 }
 
+// holderOf reads one holder of the reply of scripts/inspect.lua.
 func holderOf(row []any) Holder {
 	label, _ := row[3].(string)
 	owner, metadata, _ := strings.Cut(label, "\n")
-	h := Holder{Owner: owner, Fence: integer(row[0]), AcquiredAt: integer(row[1]) / 1000,
-		ExpiresAt: integer(row[2]) / 1000}
+	h := Holder{
+		Owner:      owner,
+		Fence:      integer(row[0]),
+		AcquiredAt: instant(row[1]),
+		ExpiresAt:  instant(row[2]),
+	}
 	if metadata != "" {
 		h.Metadata = json.RawMessage(metadata)
 	}
 	return h
 }
 
-// integer reads a number that a script returned as such or as text.
+// Replies of scripts/renew.lua and scripts/release.lua if the token holds no lease.
+const (
+	replyHeldByOther     = -2
+	replyForced          = -3
+	replyReleasedAlready = -4
+)
+
+func notHeld(reply int64) error {
+	switch reply {
+	case replyHeldByOther:
+		return NotHeld(HeldByOther)
+	case replyForced:
+		return NotHeld(Forced)
+	default:
+		return NotHeld(Expired)
+	}
+}
+
+// integer converts a number that a script returned as a number or as text.
 func integer(v any) int64 {
 	switch n := v.(type) {
 	case int64:
@@ -245,4 +229,5 @@ func integer(v any) int64 {
 	}
 }
 
-func micros(v any) time.Duration { return time.Duration(integer(v)) * time.Microsecond }
+// instant converts µs since the epoch that a script returned.
+func instant(v any) time.Time { return time.UnixMicro(integer(v)).UTC() }

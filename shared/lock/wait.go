@@ -2,107 +2,83 @@ package lock
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	mrand "math/rand/v2"
+	"math/rand/v2"
 	"time"
 )
 
-// heartbeat is how long a waiter that is not heard of keeps its place; it is heard of at least
-// every pollFloor.
 const (
-	heartbeat    = 2 * time.Second
-	pollFloor    = 400 * time.Millisecond
-	cleanupLimit = 150 * time.Millisecond
-	// afterExpiry is added to a holder's remaining lease, so that a waiter asks when it has surely
-	// ended.
-	afterExpiry = 500 * time.Microsecond
+	// heartbeat is how long a waiter keeps its place in the queue after each attempt.
+	heartbeat = 2 * time.Second
+	// pollInterval is the longest pause between two attempts of a waiter.
+	pollInterval = 400 * time.Millisecond
+	// expiryMargin is added to the holder's remaining lease, so that the lease has ended when the
+	// waiter tries again.
+	expiryMargin = 500 * time.Microsecond
 )
 
-// Acquire takes a lock or a permit, waiting for it up to q.Wait. q must have been normalized.
-//
-// Waiters are served in the order of their arrival; one that is not heard of for two seconds is
-// passed over. A release wakes the first of them; the wake-up is only a hint, so each also asks
-// when the holder's lease ends, and every 300 to 400 ms.
-//
-// Errors: lock_held when the wait is over; store_unavailable; ctx's own, after what was begun has
-// been cleaned up.
-func (r *Redis) Acquire(ctx context.Context, q Request) (Lease, error) {
-	if q.Wait <= 0 {
-		return r.acquireAtOnce(ctx, q)
-	}
-	started := time.Now()
-	w := &waiter{redis: r, q: q, call: rand.Text(), deadline: started.Add(q.Wait)}
-	lease, err := w.acquire(ctx)
-	lease.Waited = time.Since(started)
-	return lease, err
-}
-
-func (r *Redis) acquireAtOnce(ctx context.Context, q Request) (Lease, error) {
-	call := rand.Text()
-	a, err := r.try(ctx, q, call, false)
-	if err != nil { // the script may have been carried out all the same
-		r.giveUp(ctx, q, call)
-		return Lease{}, err
-	}
-	if a.lease == nil {
-		return Lease{}, a.held()
-	}
-	return *a.lease, nil
-}
-
-// waiter is one waiting acquire.
+// waiter is one waiting Acquire.
 type waiter struct {
 	redis    *Redis
-	q        Request
-	call     string
+	request  Request
+	call     string // identifies this Acquire in the queue
 	deadline time.Time
 }
 
-// acquire asks once without queueing, so that an uncontended acquire is one call. Only then does it
-// subscribe, and then queue. A release that falls between, because the subscription was not there
-// yet, costs one poll.
+// acquire tries once without queueing, so that an uncontended Acquire is one script call. If the
+// lock is held it subscribes to wake-ups and joins the queue, in this order: a release between the
+// two wakes the waiter. If the subscription is not yet active then, the waiter notices the release
+// at its next poll.
 func (w *waiter) acquire(ctx context.Context) (Lease, error) {
-	last, err := w.redis.try(ctx, w.q, w.call, false)
+	last, err := w.try(ctx, tryOptions{})
 	if err != nil || last.lease != nil {
-		return w.settle(ctx, last, err)
+		return w.finish(ctx, last, err)
 	}
-	wake, stop := w.redis.wake.subscribe(ctx, base(w.q.Kind, w.q.Name), w.call)
-	defer stop()
+
+	woken, unsubscribe := w.redis.wakeups.subscribe(ctx, w.request.Key().stateKey(), w.call)
+	defer unsubscribe()
 	for {
-		if last, err = w.redis.try(ctx, w.q, w.call, true); err != nil || last.lease != nil {
-			return w.settle(ctx, last, err)
+		last, err = w.try(ctx, tryOptions{enqueue: true})
+		if err != nil || last.lease != nil {
+			return w.finish(ctx, last, err)
 		}
-		if last.why == heldInOtherMode || !w.pause(ctx, wake, last.remaining) {
+		if last.conflict.Obstacle == OtherMode || !w.pause(ctx, woken, last.conflict.Remaining) {
 			break
 		}
 	}
-	w.redis.giveUp(ctx, w.q, w.call)
+
+	w.redis.abandon(ctx, w.request, w.call)
+	held := Held(w.request.Kind, last.conflict)
 	if err := ctx.Err(); err != nil {
-		return Lease{}, errors.Join(last.held(), err)
+		return Lease{}, errors.Join(held, err)
 	}
-	return Lease{}, last.held()
+	return Lease{}, held
 }
 
-// settle ends the wait with a lease or with an error, after which nothing of this waiter is left in
-// the store.
-func (w *waiter) settle(ctx context.Context, a attempt, err error) (Lease, error) {
+func (w *waiter) try(ctx context.Context, o tryOptions) (attempt, error) {
+	return w.redis.try(ctx, w.request, w.call, o)
+}
+
+// finish returns the lease of the last attempt or its error. After an error nothing of this waiter
+// stays in Redis.
+func (w *waiter) finish(ctx context.Context, last attempt, err error) (Lease, error) {
 	if err != nil {
-		w.redis.giveUp(ctx, w.q, w.call)
+		w.redis.abandon(ctx, w.request, w.call)
 		return Lease{}, err
 	}
-	return *a.lease, nil
+	return *last.lease, nil
 }
 
-// pause waits for a wake-up, the end of the holder's lease or the poll, and reports false when the
-// wait is over.
-func (w *waiter) pause(ctx context.Context, wake <-chan struct{}, remaining time.Duration) bool {
-	poll := pollFloor - mrand.N(pollFloor/4)
+// pause returns true after a wake-up, the end of the holder's lease or the poll interval, and false
+// if the wait is over.
+func (w *waiter) pause(ctx context.Context, woken <-chan struct{}, remaining time.Duration) bool {
+	poll := pollInterval - rand.N(pollInterval/4)
 	left := time.Until(w.deadline)
-	timer := time.NewTimer(min(remaining+afterExpiry, poll, left))
+	timer := time.NewTimer(min(remaining+expiryMargin, poll, left))
 	defer timer.Stop()
+
 	select {
-	case <-wake:
+	case <-woken:
 		return true
 	case <-timer.C:
 		return time.Now().Before(w.deadline)

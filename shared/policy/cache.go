@@ -2,31 +2,30 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
-
-	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// Getter reads policies from the store. Errors: policy_not_found, store_unavailable.
+// Getter reads policies from a store. Errors: [ErrNotFound], [ErrUnavailable].
 type Getter interface {
 	Get(ctx context.Context, name string) (Stored, error)
 }
 
-// CacheConfig tunes a Cache.
+// CacheConfig configures a [Cache].
 type CacheConfig struct {
-	// MaxAge is how long a policy is believed: a change is in force everywhere within it. Default 3
-	// s.
+	// MaxAge is how long a policy is used without reading it again. A change takes effect on every
+	// instance within this time. Defaults to 3 s.
 	MaxAge time.Duration
-	// MaxAbsent is how long it is believed that there is no such policy. Default 1 s.
+	// MaxAbsent is how long the cache remembers that a policy does not exist. Defaults to 1 s.
 	MaxAbsent time.Duration
-	// Patience is how long a call waits for a newer version of a policy that it knows, before it
-	// goes on with that. Default 100 ms.
-	Patience time.Duration
-	// MaxEntries bounds the cache. Default 10 000.
+	// RefreshWait is how long a call waits for the store when it has an expired version to fall
+	// back on. Defaults to 100 ms.
+	RefreshWait time.Duration
+	// MaxEntries bounds the cache. Defaults to 10 000.
 	MaxEntries int
 }
 
@@ -37,17 +36,18 @@ func (c CacheConfig) withDefaults() CacheConfig {
 	if c.MaxAbsent == 0 {
 		c.MaxAbsent = time.Second
 	}
-	if c.Patience == 0 {
-		c.Patience = 100 * time.Millisecond
+	if c.RefreshWait == 0 {
+		c.RefreshWait = 100 * time.Millisecond
 	}
 	if c.MaxEntries == 0 {
 		c.MaxEntries = 10_000
 	}
+
 	return c
 }
 
-// Cache keeps an instance's policies for a few seconds. While the store is away or slow the last
-// known ones go on working.
+// Cache keeps the policies that an instance uses for a few seconds. While the store is unavailable
+// or slow, it returns the last version that it read.
 type Cache struct {
 	store  Getter
 	cfg    CacheConfig
@@ -57,103 +57,113 @@ type Cache struct {
 	entries map[string]entry
 }
 
-// Known is a policy as an instance knows it.
-type Known struct {
+// Cached is a policy from a [Cache].
+type Cached struct {
 	Stored
-	// Stale says that the store is away or slow, and that this is the last version that was read.
+	// Stale reports that the store was unavailable or slow, so that the policy may have changed
+	// since it was read.
 	Stale bool
 }
 
+// entry is the result of one read: a policy, or ErrNotFound.
 type entry struct {
-	policy Known
-	absent error // policy_not_found, or nil
-	asked  time.Time
-	until  time.Time // believed so long; the zero time when forgotten
+	policy   Cached
+	notFound error     // nil if the policy exists
+	readAt   time.Time // when the read began
+	expires  time.Time // zero after Invalidate
 }
 
-// known says that the entry can stand in while the store is away.
-func (e entry) known() bool { return !e.until.IsZero() && e.absent == nil }
+// usable reports whether the entry holds a policy that can be served while the store is
+// unavailable.
+func (e entry) usable() bool { return !e.expires.IsZero() && e.notFound == nil }
 
-// NewCache makes an empty Cache.
+// NewCache returns an empty cache in front of store.
 func NewCache(store Getter, cfg CacheConfig) *Cache {
 	return &Cache{store: store, cfg: cfg.withDefaults(), entries: make(map[string]entry)}
 }
 
-// Get returns a policy that was in the store at most MaxAge ago or, while the store is away or
-// slow, the last one that was known. Errors: policy_not_found; store_unavailable when the store is
-// away and the policy was never seen; ctx's own.
-func (c *Cache) Get(ctx context.Context, name string) (Known, error) {
+// Get returns a policy that was read at most MaxAge ago or, while the store is unavailable or slow,
+// the last version that was read. Errors: [ErrNotFound]; [ErrUnavailable] if the store is
+// unavailable and no version was read before; the error of ctx.
+func (c *Cache) Get(ctx context.Context, name string) (Cached, error) {
 	last := c.lookup(name)
-	if time.Now().Before(last.until) {
-		return last.policy, last.absent
+	if time.Now().Before(last.expires) {
+		return last.policy, last.notFound
 	}
-	var patience <-chan time.Time // for ever, when nothing is known
-	if last.known() {
-		timer := time.NewTimer(c.cfg.Patience)
+
+	var overdue <-chan time.Time // nil, which blocks, if there is no version to fall back on
+	if last.usable() {
+		timer := time.NewTimer(c.cfg.RefreshWait)
 		defer timer.Stop()
-		patience = timer.C
+		overdue = timer.C
 	}
-	fetched := c.flight.DoChan(name, func() (any, error) {
-		return c.fetch(context.WithoutCancel(ctx), name) // its answer is for every caller that waits
-	})
+
+	// One read serves all callers that wait for it, so it must survive the first one's context.
+	read := c.flight.DoChan(name, func() (any, error) { return c.read(context.WithoutCancel(ctx), name) })
 	select {
-	case result := <-fetched:
-		if fault.CodeOf(result.Err) == fault.StoreUnavailable && last.known() {
-			return c.goOnWith(name, last), nil
+	case result := <-read:
+		if errors.Is(result.Err, ErrUnavailable) && last.usable() {
+			return c.extend(name, last), nil
 		}
-		p, _ := result.Val.(Known)
+		p, _ := result.Val.(Cached)
+
 		return p, result.Err
-	case <-patience:
-		return c.goOnWith(name, last), nil
+	case <-overdue:
+		return c.extend(name, last), nil
 	case <-ctx.Done():
-		return Known{}, fmt.Errorf("the caller did not wait for policy %q: %w", name, ctx.Err())
+		return Cached{}, fmt.Errorf("error reading policy %q: %w", name, ctx.Err())
 	}
 }
 
-func (c *Cache) fetch(ctx context.Context, name string) (Known, error) {
-	asked := time.Now()
+func (c *Cache) read(ctx context.Context, name string) (Cached, error) {
+	began := time.Now()
 	p, err := c.store.Get(ctx, name)
 	switch {
 	case err == nil:
-		c.remember(name, entry{policy: Known{Stored: p}, asked: asked, until: asked.Add(c.cfg.MaxAge)})
-	case fault.CodeOf(err) == fault.PolicyNotFound:
-		c.remember(name, entry{absent: err, asked: asked, until: asked.Add(c.cfg.MaxAbsent)})
+		c.put(name, entry{policy: Cached{Stored: p}, readAt: began, expires: began.Add(c.cfg.MaxAge)})
+	case errors.Is(err, ErrNotFound):
+		c.put(name, entry{notFound: err, readAt: began, expires: began.Add(c.cfg.MaxAbsent)})
 	}
-	return Known{Stored: p}, err
+
+	return Cached{Stored: p}, err
 }
 
-// goOnWith believes what was last known a while longer, so that not each call waits for a store
-// that is away.
-func (c *Cache) goOnWith(name string, last entry) Known {
+// extend marks the last version as stale and keeps it for MaxAbsent, so that not every call waits
+// for an unavailable store.
+func (c *Cache) extend(name string, last entry) Cached {
 	last.policy.Stale = true
-	last.until = time.Now().Add(c.cfg.MaxAbsent)
-	c.remember(name, last)
+	last.expires = time.Now().Add(c.cfg.MaxAbsent)
+	c.put(name, last)
+
 	return last.policy
 }
 
-// Forget makes the next Get ask the store, so that the instance that changed a policy sees its own
-// change.
-func (c *Cache) Forget(name string) {
+// Invalidate makes the next Get read the policy from the store. An instance that changes a policy
+// calls it, so that it sees its own change.
+func (c *Cache) Invalidate(name string) {
 	c.flight.Forget(name)
-	c.remember(name, entry{asked: time.Now()})
+	c.put(name, entry{readAt: time.Now()})
 }
 
 func (c *Cache) lookup(name string) entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	return c.entries[name]
 }
 
-// remember keeps e unless a later question was answered meanwhile.
-func (c *Cache) remember(name string, e entry) {
+// put stores e unless the entry holds the result of a later read. It evicts arbitrary entries from a
+// full cache.
+func (c *Cache) put(name string, e entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before, ok := c.entries[name]
-	if ok && before.asked.After(e.asked) {
+
+	before, exists := c.entries[name]
+	if exists && before.readAt.After(e.readAt) {
 		return
 	}
 	for other := range c.entries {
-		if ok || len(c.entries) < c.cfg.MaxEntries {
+		if exists || len(c.entries) < c.cfg.MaxEntries {
 			break
 		}
 		delete(c.entries, other)

@@ -1,11 +1,11 @@
-// Package policy describes a limiter's policies: what they are, which of them are valid, and which
-// rules hold for a key. It is pure: it talks to no store.
 package policy
 
-// Algorithm names a way to count.
+import "time"
+
+// Algorithm names the way a rule counts.
 type Algorithm string
 
-// The algorithms. Their math is in the package ratelimit.
+// The algorithms. Package ratelimit implements them.
 const (
 	FixedWindow          Algorithm = "fixed_window"
 	SlidingWindow        Algorithm = "sliding_window"
@@ -14,57 +14,95 @@ const (
 	GCRA                 Algorithm = "gcra"
 )
 
-// Mode says what a decision does.
+// Mode selects what happens to a check that exceeds a limit.
 type Mode string
 
-// The modes. Enforce is the default.
+// The modes. The default is Enforce.
 const (
-	Enforce Mode = "enforce" // over the limit is denied
-	Shadow  Mode = "shadow"  // decides and counts, but always allows
-	Deny    Mode = "deny"    // always denied
-	Allow   Mode = "allow"   // always allowed
+	Enforce Mode = "enforce" // deny checks over the limit
+	Shadow  Mode = "shadow"  // count and report violations, but allow every check
+	Deny    Mode = "deny"    // deny every check; count nothing
+	Allow   Mode = "allow"   // allow every check; count nothing
 )
 
-// OnUnavailable says what decides while the store is away.
+// OnUnavailable selects how checks are decided while Redis is unavailable.
 type OnUnavailable string
 
-// The fallbacks. Local is the default.
+// The fallbacks. The default is UnavailableLocal.
 const (
-	UnavailableLocal OnUnavailable = "local" // counts in the instance's memory at LocalShare of each limit
-	UnavailableAllow OnUnavailable = "allow"
-	UnavailableDeny  OnUnavailable = "deny"
+	UnavailableLocal OnUnavailable = "local" // count in the instance's memory, at LocalShare of each limit
+	UnavailableAllow OnUnavailable = "allow" // allow every check
+	UnavailableDeny  OnUnavailable = "deny"  // deny every check
 )
+
+// DefaultLocalShare is the share of each limit that one instance grants while Redis is unavailable.
+const DefaultLocalShare = 0.1
 
 // Rule is one limit.
 type Rule struct {
-	Name      string    `json:"name"`
-	Algorithm Algorithm `json:"algorithm"`
-	// Limit is how much WindowMS admits: units of cost, at least 1.
-	Limit int64 `json:"limit"`
-	// WindowMS is 1 to 31,622,400,000 (366 days).
-	WindowMS int64 `json:"window_ms"`
-	// Burst is how much may pass at once; only for token_bucket and gcra. Zero means Limit.
-	Burst int64 `json:"burst,omitzero"`
+	Name      string
+	Algorithm Algorithm
+	// Limit is the number of cost units that one window admits: 1 to [MaxLimit], or to
+	// [MaxExactLimit] for a SlidingWindow.
+	Limit int64
+	// Window is a whole number of milliseconds, 1 ms to [MaxWindow].
+	Window time.Duration
+	// Burst is the number of cost units that a TokenBucket or GCRA rule admits in a burst: up to
+	// [MaxLimit]. 0 means Limit. The other algorithms have no burst.
+	Burst int64
 }
 
-// Override replaces parts of a policy for a key, or for every key with a prefix ("bot-*").
+// Override replaces the mode, the rules, or both, for one key or for all keys with a prefix
+// ("bot-*").
 type Override struct {
-	Key   string `json:"key"`
-	Mode  Mode   `json:"mode,omitzero"`  // empty: the policy's
-	Rules []Rule `json:"rules,omitzero"` // none: the policy's
+	Key   string
+	Mode  Mode   // "" keeps the policy's mode
+	Rules []Rule // nil keeps the policy's rules
 }
 
-// Policy is a named set of rules, all of which hold at once.
+// Policy is a named set of rules. A check must fit under all of them.
 type Policy struct {
-	Name          string        `json:"name"`
-	Description   string        `json:"description,omitzero"`
-	Mode          Mode          `json:"mode"`
-	OnUnavailable OnUnavailable `json:"on_unavailable"`
-	// LocalShare is the part of each limit that one instance admits while the store is away: over
-	// 0, up to 1. The default is 0.1.
-	LocalShare float64 `json:"local_share"`
-	// NoDenyCache makes every check ask the store, also for a key that is known to be denied.
-	NoDenyCache bool       `json:"no_deny_cache,omitzero"`
-	Rules       []Rule     `json:"rules"`
-	Overrides   []Override `json:"overrides,omitzero"`
+	Name        string
+	Description string
+	// Mode defaults to Enforce.
+	Mode Mode
+	// OnUnavailable defaults to UnavailableLocal.
+	OnUnavailable OnUnavailable
+	// LocalShare is the share of each limit that one instance grants while Redis is unavailable:
+	// over 0, at most 1. 0 means [DefaultLocalShare].
+	LocalShare float64
+	// NoDenyCache sends every check to Redis, including checks of keys with a remembered denial.
+	NoDenyCache bool
+	Rules       []Rule
+	Overrides   []Override
+}
+
+// Capacity returns the most cost units that the rule can admit in one instant: the burst if it is
+// set, otherwise the limit.
+func (r Rule) Capacity() int64 {
+	if r.Burst > 0 {
+		return r.Burst
+	}
+	return r.Limit
+}
+
+// WorstCase returns the most cost units that the rule can admit in any interval of one window's
+// length.
+//
+//   - fixed_window: 2L, at the end of one window and the start of the next.
+//   - sliding_window: L.
+//   - sliding_window_counter: 2L - 1, because it assumes that the previous window's units were
+//     spread evenly.
+//   - token_bucket and gcra: burst + L, a full bucket plus the refill of one window.
+func (r Rule) WorstCase() int64 {
+	switch r.Algorithm {
+	case SlidingWindow:
+		return r.Limit
+	case FixedWindow:
+		return 2 * r.Limit
+	case SlidingWindowCounter:
+		return 2*r.Limit - 1
+	default:
+		return r.Capacity() + r.Limit
+	}
 }

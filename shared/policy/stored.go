@@ -1,11 +1,26 @@
 package policy
 
-// Stored is a policy as the store holds it.
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Stored is a policy with the version that the store assigned to it.
 type Stored struct {
 	Policy
-	// Version starts at 1 and rises with every change, a deletion included: a policy that is made
-	// anew goes on where the old one ended.
-	Version int64 `json:"version"`
-	// UpdatedAt is an RFC 3339 instant.
-	UpdatedAt string `json:"updated_at"`
+	// Version starts at 1 and increases with every change, including deletions: a policy that is
+	// created again continues the numbering.
+	Version   int64
+	UpdatedAt time.Time
+}
+
+// ETag returns the HTTP entity tag (RFC 9110, 8.8.3) of this version, with its quotes.
+func (s Stored) ETag() string {
+	text, _ := json.Marshal(s.Policy.Document()) // strings and numbers always marshal
+	sum := sha256.Sum256(text)
+
+	return fmt.Sprintf(`"%d-%s"`, s.Version, hex.EncodeToString(sum[:8]))
 }

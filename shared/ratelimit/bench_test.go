@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -14,24 +15,24 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// BenchmarkCheck shows what a check costs beside a script that returns a constant, alone and with
-// 64 callers. Ratios within one run are what counts; bench/ compares with peers.
+// BenchmarkCheck compares checks with a script that returns a constant, for one caller and for 64.
+// Only ratios of one run are meaningful. The benchmarks in bench/ compare with other limiters.
 func BenchmarkCheck(b *testing.B) {
 	r := redistest.Single(b)
 	conn, err := redisconn.Open(redisconn.Config{URLs: []string{r.URL}, PoolSize: 64})
 	require.NoError(b, err)
 	b.Cleanup(func() { _ = conn.Close() })
-	l := New(b.Context(), NewRedis(conn))
+	l := New(b.Context(), conn)
 	constant := redis.NewScript("return 1")
 	check := func(algorithm policy.Algorithm, rules int, limit int64) func(context.Context, int) error {
 		c := newCheck("", 1)
 		for i := range rules {
-			c.Rules = append(c.Rules, named("r"+strconv.Itoa(i), newRule(algorithm, limit, 1000)))
+			c.Policy.Rules = append(c.Policy.Rules, named("r"+strconv.Itoa(i), newRule(algorithm, limit, time.Second)))
 		}
 		return func(ctx context.Context, n int) error {
 			mine := c
 			mine.Key = fmt.Sprintf("%s-%d-%d", algorithm, rules, n%16)
-			_, _, err := l.Check(ctx, []Check{mine})
+			_, err := l.Check(ctx, mine)
 			return err
 		}
 	}
@@ -47,6 +48,10 @@ func BenchmarkCheck(b *testing.B) {
 		{"a fixed window", check(policy.FixedWindow, 1, 1_000_000)},
 		{"a sliding counter", check(policy.SlidingWindowCounter, 1, 1_000_000)},
 		{"an exact window", check(policy.SlidingWindow, 1, 1000)},
+		{"a denied key", func(ctx context.Context, _ int) error {
+			_, err := l.Check(ctx, cached(newCheck("denied", 1, newRule(policy.GCRA, 1, hour))))
+			return err
+		}},
 	} {
 		b.Run(work.name+", 1 caller", func(b *testing.B) {
 			b.ReportAllocs()

@@ -15,47 +15,47 @@ import (
 
 const callers = 64
 
-// span is when an admitted check may have been decided: after it was sent, before its answer was
-// there, µs. Redis has the same clock.
+// span is the interval in which an allowed check was decided: from sending the request to receiving
+// the answer, µs. Redis runs on the same clock.
 type span struct{ from, to int64 }
 
-// hammer checks from 64 goroutines for as long as it is told, each time under the rules that pick
-// gives it, and returns the admitted ones by their start.
-func hammer(t *testing.T, l *Limiter, length time.Duration, pick func(caller int) Check) []span {
+// checkConcurrently checks from 64 goroutines for a time, each check as pick returns it, and returns
+// the spans of the allowed ones in the order of their start.
+func checkConcurrently(t *testing.T, l *Limiter, length time.Duration, pick func(caller int) Check) []span {
 	t.Helper()
 	var mu sync.Mutex
-	var admitted []span
+	var allowed []span
 	var wait sync.WaitGroup
 	ends := time.Now().Add(length)
 	for caller := range callers {
 		wait.Go(func() {
 			for time.Now().Before(ends) {
 				from := time.Now().UnixMicro()
-				decisions, _, err := l.Check(t.Context(), []Check{pick(caller)})
+				d, err := l.Check(t.Context(), pick(caller))
 				to := time.Now().UnixMicro()
 				switch {
 				case err != nil:
 					t.Errorf("unexpected: %v", err)
 					return
-				case decisions[0].Degraded:
+				case d.Degraded:
 					t.Error("decided without Redis")
 					return
-				case decisions[0].Allowed:
+				case d.Allowed:
 					mu.Lock()
-					admitted = append(admitted, span{from, to})
+					allowed = append(allowed, span{from, to})
 					mu.Unlock()
 				}
 			}
 		})
 	}
 	wait.Wait()
-	slices.SortFunc(admitted, func(a, b span) int { return int(a.from - b.from) })
-	return admitted
+	slices.SortFunc(allowed, func(a, b span) int { return int(a.from - b.from) })
+	return allowed
 }
 
-// within counts the checks that were surely decided in [from, to].
-func within(admitted []span, from, to int64) (n int64) {
-	for _, s := range admitted {
+// decidedBetween returns how many checks were certainly decided in [from, to].
+func decidedBetween(allowed []span, from, to int64) (n int64) {
+	for _, s := range allowed {
 		if s.from >= from && s.to <= to {
 			n++
 		}
@@ -63,96 +63,105 @@ func within(admitted []span, from, to int64) (n int64) {
 	return n
 }
 
-// busiest is the most that was surely admitted in any stretch of so many µs.
-func busiest(admitted []span, length int64) (most int64) {
-	for _, s := range admitted {
-		most = max(most, within(admitted, s.from, s.from+length))
+// busiest returns the largest number of checks that were certainly allowed in any interval of length
+// µs.
+func busiest(allowed []span, length int64) (most int64) {
+	for _, s := range allowed {
+		most = max(most, decidedBetween(allowed, s.from, s.from+length))
 	}
 	return most
 }
 
-func TestNoWindowIsEverOverItsLimitAt64WayConcurrency(t *testing.T) {
+func TestConcurrentChecks(t *testing.T) {
 	t.Parallel()
-	const window, limit = 300_000, 40 // µs
-	for _, algorithm := range algorithms() {
-		t.Run(string(algorithm), func(t *testing.T) {
-			t.Parallel()
-			l := open(t, redistest.Single(t))
-			rule := newRule(algorithm, limit, window/1000)
-			admitted := hammer(t, l, 1500*time.Millisecond, func(int) Check { return newCheck("k", 1, rule) })
-			require.LessOrEqual(t, busiest(admitted, window-1), rule.WorstCase())
-			require.GreaterOrEqual(t, len(admitted), 3*limit, "and what fits is let in")
-			switch algorithm {
-			case policy.FixedWindow:
-				for start := admitted[0].from / window * window; start < admitted[len(admitted)-1].to; start += window {
-					require.LessOrEqual(t, within(admitted, start, start+window-1), int64(limit))
-				}
-			case policy.TokenBucket, policy.GCRA: // of every stretch: a full bucket, and what drips in meanwhile
-				for _, length := range []int64{window / 10, window / 2, 2 * window} {
-					require.LessOrEqual(t, busiest(admitted, length), limit+limit*length/window+1)
-				}
-			default:
-			}
-		})
-	}
-}
 
-func TestOf64CallersAtOnceExactlyTheLimitPasses(t *testing.T) {
-	t.Parallel()
-	for _, algorithm := range algorithms() {
-		t.Run(string(algorithm), func(t *testing.T) {
-			t.Parallel()
-			l := open(t, redistest.Single(t))
-			c := newCheck("k", 1, newRule(algorithm, 500, 300*24*hour),
-				named("tight", newRule(algorithm, 300, 300*24*hour)))
-			var passed atomic.Int64
-			var wait sync.WaitGroup
-			for range callers {
-				wait.Go(func() {
-					for range 10 {
-						decisions, _, err := l.Check(t.Context(), []Check{c})
-						switch {
-						case err != nil:
-							t.Errorf("unexpected: %v", err)
-						case decisions[0].Allowed:
-							passed.Add(1)
-						case decisions[0].Violated != "tight":
-							t.Errorf("denied by %s", decisions[0].Violated)
-						}
+	t.Run("64 callers for several windows: no window exceeds its limit", func(t *testing.T) {
+		t.Parallel()
+		const window, limit = 300_000, 40 // µs
+		for _, algorithm := range algorithms() {
+			t.Run(string(algorithm), func(t *testing.T) {
+				t.Parallel()
+				l := open(t, redistest.Single(t))
+				rule := newRule(algorithm, limit, window*time.Microsecond)
+				allowed := checkConcurrently(t, l, 1500*time.Millisecond,
+					func(int) Check { return newCheck("k", 1, rule) })
+
+				require.LessOrEqual(t, busiest(allowed, window-1), rule.WorstCase())
+				require.GreaterOrEqual(t, len(allowed), 3*limit, "checks that fit must be allowed")
+				switch algorithm {
+				case policy.FixedWindow:
+					for start := allowed[0].from / window * window; start < allowed[len(allowed)-1].to; start += window {
+						require.LessOrEqual(t, decidedBetween(allowed, start, start+window-1), int64(limit))
 					}
-				})
-			}
-			wait.Wait()
-			require.EqualValues(t, 300, passed.Load())
-			c.Rules = c.Rules[:1]
-			require.EqualValues(t, 200, peek(t, l, c).Remaining, "the other rule was charged for what passed, no more")
-		})
-	}
-}
-
-// Instances learn of a change within seconds of each other; until then some count under the old
-// rule and some under the new one.
-func TestAPolicyChangedUnderLoadNeverLetsMoreThanTheWiderRulePass(t *testing.T) {
-	t.Parallel()
-	const window = 300_000 // µs
-	for _, algorithm := range algorithms() {
-		t.Run(string(algorithm), func(t *testing.T) {
-			t.Parallel()
-			l := open(t, redistest.Single(t))
-			wide, narrow := newRule(algorithm, 60, window/1000), newRule(algorithm, 20, window/1000)
-			began := time.Now()
-			admitted := hammer(t, l, 2*time.Second, func(caller int) Check {
-				changed := time.Duration(caller) * 10 * time.Millisecond // when this caller hears of it
-				if time.Since(began) < 500*time.Millisecond+changed {
-					return newCheck("k", 1, wide)
+				case policy.TokenBucket, policy.GCRA: // in any interval: a full bucket and its refill
+					for _, length := range []int64{window / 10, window / 2, 2 * window} {
+						require.LessOrEqual(t, busiest(allowed, length), limit+limit*length/window+1)
+					}
+				default:
 				}
-				return newCheck("k", 1, narrow)
 			})
-			require.LessOrEqual(t, busiest(admitted, window-1), wide.WorstCase())
-			settled := began.Add(1200*time.Millisecond).UnixMicro() + window
-			late := slices.DeleteFunc(admitted, func(s span) bool { return s.from < settled })
-			require.LessOrEqual(t, busiest(late, window-1), narrow.WorstCase())
-			require.NotEmpty(t, late)
-		})
-	}
+		}
+	})
+
+	t.Run("64 callers in one window: exactly the limit is allowed", func(t *testing.T) {
+		t.Parallel()
+		for _, algorithm := range algorithms() {
+			t.Run(string(algorithm), func(t *testing.T) {
+				t.Parallel()
+				l := open(t, redistest.Single(t))
+				wide := newRule(algorithm, 500, 300*24*hour)
+				c := newCheck("k", 1, wide, named("tight", newRule(algorithm, 300, 300*24*hour)))
+				var allowed atomic.Int64
+				var wait sync.WaitGroup
+				for range callers {
+					wait.Go(func() {
+						for range 10 {
+							d, err := l.Check(t.Context(), c)
+							switch {
+							case err != nil:
+								t.Errorf("unexpected: %v", err)
+							case d.Allowed:
+								allowed.Add(1)
+							case d.Violated != "tight":
+								t.Errorf("denied by %s", d.Violated)
+							}
+						}
+					})
+				}
+				wait.Wait()
+				require.EqualValues(t, 300, allowed.Load())
+				require.EqualValues(t, 200, peek(t, l, under(c, wide)).Remaining,
+					"the other rule was charged for the allowed checks only")
+			})
+		}
+	})
+
+	// Instances apply a change of policy within seconds of each other. In between, some of them count
+	// under the old rule and some under the new one.
+	t.Run("policy changes under load: no more than the wider rule admits", func(t *testing.T) {
+		t.Parallel()
+		const window = 300_000 // µs
+		for _, algorithm := range algorithms() {
+			t.Run(string(algorithm), func(t *testing.T) {
+				t.Parallel()
+				l := open(t, redistest.Single(t))
+				wide := newRule(algorithm, 60, window*time.Microsecond)
+				narrow := newRule(algorithm, 20, window*time.Microsecond)
+				began := time.Now()
+				allowed := checkConcurrently(t, l, 2*time.Second, func(caller int) Check {
+					applied := 500*time.Millisecond + time.Duration(caller)*10*time.Millisecond
+					if time.Since(began) < applied {
+						return newCheck("k", 1, wide)
+					}
+					return newCheck("k", 1, narrow)
+				})
+
+				require.LessOrEqual(t, busiest(allowed, window-1), wide.WorstCase())
+				everywhere := began.Add(1200*time.Millisecond).UnixMicro() + window
+				late := slices.DeleteFunc(allowed, func(s span) bool { return s.from < everywhere })
+				require.LessOrEqual(t, busiest(late, window-1), narrow.WorstCase())
+				require.NotEmpty(t, late)
+			})
+		}
+	})
 }

@@ -1,140 +1,137 @@
-// Package ratelimit decides whether something may pass: five algorithms, exact in integers, several
-// rules at once, all or none.
-//
-// The state is in Redis; while Redis is away each instance counts in its own memory at a share of
-// each limit.
 package ratelimit
 
-import "github.com/sluicehq/sluice/shared/policy"
+import (
+	"fmt"
+	"math"
+	"time"
 
-// Check asks for one key under the rules that hold for it.
-type Check struct {
-	Policy string
-	Key    string
-	Cost   int64 // 1 to 10 000
-	// Mode and Rules are those in force for the key, overrides applied.
-	Mode  policy.Mode
-	Rules []policy.Rule
-	// OnUnavailable and LocalShare decide while Redis is away.
-	OnUnavailable policy.OnUnavailable
-	LocalShare    float64
-	// NoDenyCache asks Redis also for a key that is known to be denied.
-	NoDenyCache bool
-}
+	"github.com/sluicehq/sluice/shared/fault"
+	"github.com/sluicehq/sluice/shared/policy"
+)
 
-// RuleDecision is one rule's part of a decision. Times are milliseconds, rounded up.
-type RuleDecision struct {
-	Name         string           `json:"name"`
-	Algorithm    policy.Algorithm `json:"algorithm"`
-	Limit        int64            `json:"limit"`
-	WindowMS     int64            `json:"window_ms"`
-	Remaining    int64            `json:"remaining"`
-	ResetAfterMS int64            `json:"reset_after_ms"`
-	RetryAfterMS *int64           `json:"retry_after_ms"` // 0 when it fits; nil when waiting can never help
+// Never is the RetryAfter of a check that waiting can never make fit: its cost exceeds the capacity
+// of a rule, or the policy denies every check.
+const Never time.Duration = math.MaxInt64
 
-	capacity int64
-}
-
-// Capacity is the most that may pass at once: the burst of a bucket, else the limit.
-func (d RuleDecision) Capacity() int64 { return d.capacity }
-
-// Decision is the answer to a Check. Its numbers are those of its tightest rule: the one that
-// denies for the longest, or else the one with the least remaining.
+// Decision is the result of a check. Its numbers are those of the tightest rule: the rule with the
+// longest RetryAfter or, among equals, with the least remaining.
 type Decision struct {
-	Allowed      bool           `json:"allowed"`
-	Policy       string         `json:"policy"`
-	Key          string         `json:"key"`
-	Cost         int64          `json:"cost"`
-	Remaining    int64          `json:"remaining"`
-	Limit        int64          `json:"limit"`
-	ResetAfterMS int64          `json:"reset_after_ms"`
-	RetryAfterMS *int64         `json:"retry_after_ms"`
-	Violated     RuleName       `json:"violated"` // the rule that denied, or would have in shadow mode
-	Mode         policy.Mode    `json:"mode"`
-	Degraded     bool           `json:"degraded"`
-	Rules        []RuleDecision `json:"rules"`
+	Allowed bool
+	Policy  string
+	Key     string
+	Cost    int64
+	Mode    policy.Mode
+
+	Limit     int64 // cost units in one window
+	Remaining int64 // cost units that would fit now
+	// ResetAfter is the time until Remaining is at its maximum, if nothing more is charged.
+	ResetAfter time.Duration
+	// RetryAfter is the time after which the same cost fits, if nothing more is charged: 0 if it
+	// fits now, [Never] if waiting cannot help.
+	RetryAfter time.Duration
+	// Violated names the rule that denied the check or, in shadow mode, would have denied it. It is
+	// "" if there is none.
+	Violated string
+	// Degraded reports that Redis was unavailable, so that the policy's OnUnavailable decided.
+	Degraded bool
+	Rules    []RuleDecision // one for each rule of the policy, in its order
 }
 
-// RuleName is the name of a rule; none is null in JSON.
-type RuleName string
+// RuleDecision is the part of a [Decision] that one rule contributes.
+type RuleDecision struct {
+	Rule       policy.Rule // as applied: scaled to the local share in a degraded decision
+	Remaining  int64
+	ResetAfter time.Duration
+	RetryAfter time.Duration
+}
 
-// MarshalJSON implements json.Marshaler.
-func (n RuleName) MarshalJSON() ([]byte, error) {
-	if n == "" {
-		return []byte("null"), nil
+// Err returns nil for an allowed check and otherwise an error that matches [ErrDenied], whose
+// RetryAfter is that of the decision, or 0 for [Never].
+func (d *Decision) Err() error {
+	if d.Allowed {
+		return nil
 	}
-	return []byte(`"` + n + `"`), nil // a name holds nothing that JSON escapes
+
+	err := fault.New(fault.QuotaExceeded, "the policy %q denies this key", d.Policy)
+	if d.Violated != "" {
+		err.Detail = fmt.Sprintf("the rule %q of the policy %q denies this key", d.Violated, d.Policy)
+	}
+	if d.RetryAfter != Never {
+		err.RetryAfter = d.RetryAfter
+	}
+
+	return err
 }
 
-// Tightest is the rule whose numbers stand in the decision, or nil when there is none.
+// Tightest returns the rule whose numbers the decision shows, or nil if there are no rules.
 func (d *Decision) Tightest() *RuleDecision {
 	var tightest *RuleDecision
 	for i := range d.Rules {
-		if r := &d.Rules[i]; tightest == nil || tighter(r, tightest) {
+		if r := &d.Rules[i]; tightest == nil || r.tighter(tightest) {
 			tightest = r
 		}
 	}
+
 	return tightest
 }
 
-// tighter orders rules: never fits, then the longest wait, then the least remaining, then the
-// latest reset.
-func tighter(a, b *RuleDecision) bool {
-	if wa, wb := wait(a), wait(b); wa != wb {
-		return wa > wb
+func (r *RuleDecision) tighter(other *RuleDecision) bool {
+	if r.RetryAfter != other.RetryAfter {
+		return r.RetryAfter > other.RetryAfter
 	}
-	if a.Remaining != b.Remaining {
-		return a.Remaining < b.Remaining
+	if r.Remaining != other.Remaining {
+		return r.Remaining < other.Remaining
 	}
-	return a.ResetAfterMS > b.ResetAfterMS
+
+	return r.ResetAfter > other.ResetAfter
 }
 
-func wait(r *RuleDecision) int64 {
-	if r.RetryAfterMS == nil {
-		return 1<<63 - 1
-	}
-	return *r.RetryAfterMS
-}
-
-// verdict is what an engine says of one check.
+// verdict is the result of one check in a store.
 type verdict struct {
 	fits  bool
 	rules []numbers
 }
 
-// numbers are one rule's, in microseconds; retry is -1 when waiting can never help.
+// numbers are the results of one rule, as the scripts report them: times are in microseconds, and
+// retry is never if waiting cannot help.
 type numbers struct{ remaining, reset, retry int64 }
 
-// decide turns an engine's numbers into a decision.
-func decide(c Check, v verdict) Decision {
-	d := Decision{Allowed: v.fits || c.Mode == policy.Shadow, Policy: c.Policy, Key: c.Key, Cost: c.Cost, Mode: c.Mode,
-		Rules: make([]RuleDecision, len(c.Rules))}
+// never is the retry time of a cost that exceeds the capacity.
+const never = -1
+
+// decide converts the verdict of a store into a decision.
+func decide(c charge, v verdict) Decision {
+	d := Decision{
+		Allowed: v.fits || c.Mode == policy.Shadow, Policy: c.policy, Key: c.key, Cost: c.cost, Mode: c.Mode,
+		Rules: make([]RuleDecision, len(c.Rules)),
+	}
 	for i, r := range c.Rules {
 		n := v.rules[i]
-		d.Rules[i] = RuleDecision{
-			Name: r.Name, Algorithm: r.Algorithm, Limit: r.Limit, WindowMS: r.WindowMS, capacity: r.Capacity(),
-			Remaining: n.remaining, ResetAfterMS: ceilMilli(n.reset),
+		retry := Never
+		if n.retry != never {
+			retry = microseconds(n.retry)
 		}
-		if n.retry >= 0 {
-			ms := ceilMilli(n.retry)
-			d.Rules[i].RetryAfterMS = &ms
-		}
+		d.Rules[i] = RuleDecision{Rule: r, Remaining: n.remaining, ResetAfter: microseconds(n.reset), RetryAfter: retry}
 	}
 	d.summarize(v.fits)
+
 	return d
 }
 
+// summarize copies the numbers of the tightest rule.
 func (d *Decision) summarize(fits bool) {
 	t := d.Tightest()
 	if t == nil {
-		zero := int64(0)
-		d.RetryAfterMS = &zero
 		return
 	}
-	d.Limit, d.Remaining, d.ResetAfterMS, d.RetryAfterMS = t.Limit, t.Remaining, t.ResetAfterMS, t.RetryAfterMS
+	d.Limit, d.Remaining, d.ResetAfter, d.RetryAfter = t.Rule.Limit, t.Remaining, t.ResetAfter, t.RetryAfter
 	if !fits {
-		d.Violated = RuleName(t.Name)
+		d.Violated = t.Rule.Name
 	}
 }
 
-func ceilMilli(micros int64) int64 { return (micros + 999) / 1000 }
+// microseconds saturates below [Never]: a bucket with a huge burst may take longer to refill than a
+// Duration can express.
+func microseconds(n int64) time.Duration {
+	return time.Duration(min(n, math.MaxInt64/int64(time.Microsecond))) * time.Microsecond
+}

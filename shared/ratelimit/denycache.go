@@ -8,23 +8,23 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// maxDenied bounds the deny cache. A key that finds no room is asked of Redis, as ever.
+// maxDenied bounds the keys in the deny cache. Checks of other keys go to Redis.
 const maxDenied = 20_000
 
-// maxCosts bounds how many costs of one key are remembered: each has a retry_after of its own.
+// maxCosts bounds the remembered costs of one key. Each cost has its own retry time.
 const maxCosts = 4
 
-// denyCache remembers which keys are denied, for which cost, and until when, so that a client who
-// hammers a closed door costs no round trip. It only says no while Redis would: nothing but a
-// refund, a reset or a change of policy lets a key in before its time, and each of them drops the
-// entry; refunds and resets of other instances are heard of over a subscription, a moment after
-// they are done.
+// denyCache remembers which keys are denied, for which cost, and until when, so that repeated
+// attempts on an exhausted key need no round trip. It denies only what Redis would deny: before its
+// retry time a key can fit again only after a refund, a reset or a change of the policy, and each of
+// them removes the entry. Refunds and resets of other instances arrive by subscription, moments
+// after they are made.
 type denyCache struct {
 	now func() time.Time
 
-	mu      sync.Mutex
-	hearing bool                 // of what others give back; only then is anything remembered
-	entries map[denyKey][]denial // at most maxCosts each
+	mu         sync.Mutex
+	subscribed bool                 // denials are remembered only while the subscription works
+	entries    map[denyKey][]denial // at most maxCosts for each key
 }
 
 type denyKey struct{ policy, key string }
@@ -40,15 +40,15 @@ func newDenyCache(now func() time.Time) *denyCache {
 	return &denyCache{now: now, entries: make(map[denyKey][]denial)}
 }
 
-// lookup returns the decision for a check that is known to be denied at this cost, with its times
-// as of now.
-func (d *denyCache) lookup(c Check) (Decision, bool) {
+// lookup returns the remembered denial of a charge, with its times as of now.
+func (d *denyCache) lookup(c *charge) (Decision, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	id := denyKey{c.Policy, c.Key}
+
+	id := denyKey{c.policy, c.key}
 	now := d.now()
 	for _, entry := range d.entries[id] {
-		if entry.cost != c.Cost {
+		if entry.cost != c.cost {
 			continue
 		}
 		if now.Before(entry.until) && slices.Equal(entry.rules, c.Rules) {
@@ -57,51 +57,52 @@ func (d *denyCache) lookup(c Check) (Decision, bool) {
 		delete(d.entries, id)
 		break
 	}
+
 	return Decision{}, false
 }
 
-// at is the remembered decision with the time that has passed since taken off.
+// at returns the remembered decision with its times reduced by the time that has passed.
 func (e denial) at(now time.Time) Decision {
 	decision := e.decision
 	decision.Rules = slices.Clone(decision.Rules)
-	passed := *decision.RetryAfterMS - ceilMilli(e.until.Sub(now).Microseconds())
+	passed := decision.RetryAfter - e.until.Sub(now)
 	for i := range decision.Rules {
 		r := &decision.Rules[i]
-		r.ResetAfterMS = max(0, r.ResetAfterMS-passed)
-		if r.RetryAfterMS != nil {
-			left := max(0, *r.RetryAfterMS-passed)
-			r.RetryAfterMS = &left
-		}
+		r.ResetAfter = max(0, r.ResetAfter-passed)
+		r.RetryAfter = max(0, r.RetryAfter-passed)
 	}
 	decision.summarize(false)
+
 	return decision
 }
 
-// remember notes a denial that was decided in a call that began at started.
-func (d *denyCache) remember(c Check, decision Decision, started time.Time) {
-	if decision.RetryAfterMS == nil || *decision.RetryAfterMS <= 0 {
+// remember stores a denial that Redis decided in a call that began at began. Redis decided later, so
+// its retry time ends after the remembered one.
+func (d *denyCache) remember(c *charge, decision Decision, began time.Time) {
+	if decision.RetryAfter <= 0 || decision.RetryAfter == Never {
 		return
 	}
-	// Redis decided after started, so its retry_after ends after this; a millisecond is taken off
-	// for its rounding up.
-	until := started.Add(time.Duration(*decision.RetryAfterMS-1) * time.Millisecond)
+
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.hearing {
+	if !d.subscribed {
 		return
 	}
 	if len(d.entries) >= maxDenied {
 		d.evict()
 	}
-	id := denyKey{c.Policy, c.Key}
-	kept := slices.DeleteFunc(d.entries[id], func(e denial) bool { return e.cost == c.Cost })
+
+	id := denyKey{c.policy, c.key}
+	kept := slices.DeleteFunc(d.entries[id], func(e denial) bool { return e.cost == c.cost })
 	if len(kept) == maxCosts {
 		kept = kept[1:]
 	}
-	d.entries[id] = append(kept, denial{until: until, cost: c.Cost, rules: c.Rules, decision: decision})
+	d.entries[id] = append(kept,
+		denial{until: began.Add(decision.RetryAfter), cost: c.cost, rules: c.Rules, decision: decision})
 }
 
-// evict drops what has ended and, if that is nothing, a tenth at random.
+// evict removes the keys whose denials have ended and, if the cache is still full, arbitrary ones
+// until a tenth is free.
 func (d *denyCache) evict() {
 	now := d.now()
 	for id, entries := range d.entries {
@@ -123,17 +124,20 @@ func (d *denyCache) forget(id denyKey) {
 	delete(d.entries, id)
 }
 
-// knownDenied answers a single enforced check from the cache.
-func (l *Limiter) knownDenied(checks []Check) ([]Decision, bool) {
-	if len(checks) != 1 || checks[0].NoDenyCache || checks[0].Mode != policy.Enforce {
-		return nil, false
+// cacheable reports whether the deny cache may answer a charge: only if its denial denies the call,
+// and unless the policy switches the cache off.
+func (c *charge) cacheable() bool { return !c.NoDenyCache && c.Mode == policy.Enforce }
+
+func (l *Limiter) cachedDenial(c *charge) (Decision, bool) {
+	if !c.cacheable() {
+		return Decision{}, false
 	}
-	decision, known := l.denied.lookup(checks[0])
-	return []Decision{decision}, known
+
+	return l.denied.lookup(c)
 }
 
-func (l *Limiter) remember(checks []Check, decisions []Decision, started time.Time) {
-	if len(checks) == 1 && !checks[0].NoDenyCache && checks[0].Mode == policy.Enforce {
-		l.denied.remember(checks[0], decisions[0], started)
+func (l *Limiter) remember(c *charge, decision Decision, began time.Time) {
+	if c.cacheable() && !decision.Allowed && !decision.Degraded {
+		l.denied.remember(c, decision, began)
 	}
 }

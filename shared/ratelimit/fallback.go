@@ -2,90 +2,98 @@ package ratelimit
 
 import (
 	"context"
+	"math"
+	"time"
 
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// fallback decides while Redis is away. Every check keeps to its policy's OnUnavailable; as ever,
-// one denial charges nothing.
-func (l *Limiter) fallback(ctx context.Context, checks []Check) ([]Decision, bool, error) {
-	allowed := true
-	local := make([]Check, 0, len(checks))
-	for _, c := range checks {
+// outageRetry is the RetryAfter of a denial by on_unavailable "deny": Redis may be back soon.
+const outageRetry = time.Second
+
+// fallback decides while Redis is unavailable, each charge by its policy's OnUnavailable. As in
+// Redis, one denial means that nothing is charged.
+func (l *Limiter) fallback(ctx context.Context, op operation, charges []charge) ([]Decision, bool, error) {
+	denied := false
+	local := make([]charge, 0, len(charges))
+	for _, c := range charges {
 		switch {
 		case c.Mode == policy.Deny, c.Mode == policy.Enforce && c.OnUnavailable == policy.UnavailableDeny:
-			allowed = false
-		case c.Mode != policy.Allow && c.OnUnavailable == policy.UnavailableLocal:
-			local = append(local, scaled(c))
+			denied = true
+		case countsLocally(c):
+			local = append(local, localShareOf(c))
 		}
 	}
-	op := opCheck
-	if !allowed {
+	if denied && op == opCheck {
 		op = opPeek
 	}
-	found, fit, err := l.memory.decide(ctx, op, local)
+
+	verdicts, fit, err := l.memory.decide(ctx, op, local)
 	if err != nil {
 		return nil, false, err
 	}
-	decisions := make([]Decision, 0, len(checks))
-	for _, c := range checks {
-		var d Decision
+
+	decisions := make([]Decision, len(charges))
+	for i, c := range charges {
 		switch {
-		case c.Mode == policy.Deny || c.Mode == policy.Allow:
-			d = settled(c)
-		case c.OnUnavailable == policy.UnavailableLocal:
-			d = decide(scaled(c), found[0])
-			found = found[1:]
+		case countsLocally(c):
+			decisions[i] = decide(local[0], verdicts[0])
+			local, verdicts = local[1:], verdicts[1:]
+		case decidedByMode(c):
+			decisions[i] = modeDecision(c)
 		default:
-			d = blind(c)
+			decisions[i] = outageDecision(c)
 		}
-		d.Degraded = true
-		decisions = append(decisions, d)
+		decisions[i].Degraded = true
 	}
-	return decisions, allowed && fit, nil
+
+	return decisions, fit && !denied, nil
 }
 
-// inMemory answers a peek or a refund while Redis is away.
-func (l *Limiter) inMemory(ctx context.Context, op operation, checks []Check) ([]Decision, error) {
-	found, _, err := l.memory.decide(ctx, op, []Check{scaled(checks[0])})
-	if err != nil {
-		return nil, err
-	}
-	d := decide(scaled(checks[0]), found[0])
-	if checks[0].Mode == policy.Deny || checks[0].Mode == policy.Allow {
-		d = settled(checks[0])
-	} else if checks[0].OnUnavailable != policy.UnavailableLocal {
-		d = blind(checks[0])
-	}
-	d.Degraded = true
-	return []Decision{d}, nil
+func countsLocally(c charge) bool {
+	return c.OnUnavailable == policy.UnavailableLocal && !decidedByMode(c)
 }
 
-// blind is the decision of a policy that lets everything or nothing pass while nobody counts.
-func blind(c Check) Decision {
+// outageDecision returns the decision of a policy that allows or denies every check while Redis is
+// unavailable. A policy in shadow mode allows in any case.
+func outageDecision(c charge) Decision {
 	as := c
 	as.Mode = policy.Allow
 	if c.OnUnavailable == policy.UnavailableDeny && c.Mode != policy.Shadow {
 		as.Mode = policy.Deny
 	}
-	d := settled(as)
+
+	d := modeDecision(as)
 	d.Mode = c.Mode
-	if as.Mode == policy.Deny { // the outage ends some time: to come back soon may help
-		soon := int64(1000)
-		d.RetryAfterMS = &soon
+	if as.Mode == policy.Deny {
+		d.RetryAfter = outageRetry
 		for i := range d.Rules {
-			d.Rules[i].RetryAfterMS = &soon
+			d.Rules[i].RetryAfter = outageRetry
 		}
 	}
+
 	return d
 }
 
-// scaled is the check with each limit cut to the instance's share.
-func scaled(c Check) Check {
-	s := c
-	s.Rules = make([]policy.Rule, len(c.Rules))
+// localShareOf returns the charge with each limit reduced to the share of one instance.
+func localShareOf(c charge) charge {
+	scaled := c
+	scaled.Rules = make([]policy.Rule, len(c.Rules))
 	for i, r := range c.Rules {
-		s.Rules[i] = share(r, c.LocalShare)
+		scaled.Rules[i] = share(r, c.LocalShare)
 	}
-	return s
+
+	return scaled
+}
+
+// share scales a rule, rounding down but not below 1.
+func share(r policy.Rule, part float64) policy.Rule {
+	scale := func(n int64) int64 { return max(1, int64(math.Floor(float64(n)*part))) }
+	scaled := r
+	scaled.Limit = scale(r.Limit)
+	if r.Burst > 0 {
+		scaled.Burst = scale(r.Burst)
+	}
+
+	return scaled
 }

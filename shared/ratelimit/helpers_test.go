@@ -15,13 +15,16 @@ import (
 )
 
 const (
-	second = int64(1000) // ms
-	minute = 60 * second
-	hour   = 60 * minute
+	second = time.Second
+	minute = time.Minute
+	hour   = time.Hour
 )
 
-func newRule(algorithm policy.Algorithm, limit, windowMS int64) policy.Rule {
-	return policy.Rule{Name: "r", Algorithm: algorithm, Limit: limit, WindowMS: windowMS}
+// micros converts a span to the unit of the stores.
+func micros(d time.Duration) int64 { return d.Microseconds() }
+
+func newRule(algorithm policy.Algorithm, limit int64, window time.Duration) policy.Rule {
+	return policy.Rule{Name: "r", Algorithm: algorithm, Limit: limit, Window: window}
 }
 
 func named(name string, r policy.Rule) policy.Rule {
@@ -29,40 +32,41 @@ func named(name string, r policy.Rule) policy.Rule {
 	return r
 }
 
-// newCheck asks for cost of a key under enforced rules, each call at the store.
+// newCheck returns a check under enforced rules that always goes to the store.
 func newCheck(key string, cost int64, rules ...policy.Rule) Check {
-	return Check{
-		Policy: "p", Key: key, Cost: cost, Mode: policy.Enforce, Rules: rules, OnUnavailable: policy.UnavailableLocal,
-		LocalShare: 0.1, NoDenyCache: true,
-	}
+	return Check{Policy: policy.Policy{Name: "p", Rules: rules, NoDenyCache: true}, Key: key, Cost: cost}
 }
 
-// cached is the same check with the deny cache.
+// cached returns the same check with the deny cache switched on.
 func cached(c Check) Check {
-	c.NoDenyCache = false
+	c.Policy.NoDenyCache = false
 	return c
 }
 
-// open makes a limiter as a function has it, on a client of the test's own, that listens already.
+// under returns the same check under other rules.
+func under(c Check, rules ...policy.Rule) Check {
+	c.Policy.Rules = rules
+	return c
+}
+
+// open returns a limiter on a client of the test, after its subscription has started.
 func open(t *testing.T, r *redistest.Redis) *Limiter {
 	t.Helper()
-	l := New(t.Context(), NewRedis(redisconn.FromClient(r.Client, redisconn.Config{CallTimeout: 5 * time.Second})))
+	l := New(t.Context(), redisconn.FromClient(r.Client, redisconn.Config{CallTimeout: 5 * time.Second}))
 	require.Eventually(t, func() bool {
 		l.denied.mu.Lock()
 		defer l.denied.mu.Unlock()
-		return l.denied.hearing
+		return l.denied.subscribed
 	}, 10*time.Second, time.Millisecond)
 	return l
 }
 
-// ask checks, and fails the test on an error.
-func ask(t *testing.T, l *Limiter, c Check) Decision {
+// check checks, and fails the test on an error.
+func check(t *testing.T, l *Limiter, c Check) Decision {
 	t.Helper()
-	decisions, allowed, err := l.Check(t.Context(), []Check{c})
+	d, err := l.Check(t.Context(), c)
 	require.NoError(t, err)
-	require.Len(t, decisions, 1)
-	require.Equal(t, decisions[0].Allowed, allowed)
-	return decisions[0]
+	return d
 }
 
 func peek(t *testing.T, l *Limiter, c Check) Decision {
@@ -72,48 +76,69 @@ func peek(t *testing.T, l *Limiter, c Check) Decision {
 	return d
 }
 
-// onRedis is the engine on a real Redis, with a clock that the test moves.
+func refund(t *testing.T, l *Limiter, c Check) Decision {
+	t.Helper()
+	d, err := l.Refund(t.Context(), c)
+	require.NoError(t, err)
+	return d
+}
+
+// clocked is a store with a clock that the test sets.
+type clocked struct {
+	store
+	now int64 // µs
+}
+
+const start = int64(1_750_000_000_000_000) // the first instant of most tests, µs; a whole second
+
+// onRedis returns a store on a real Redis whose clock the test sets.
 func onRedis(t *testing.T) *clocked {
 	t.Helper()
 	return clockedRedis(redistest.Single(t), start)
 }
 
-func clockedRedis(r *redistest.Redis, at int64) *clocked {
-	e := NewRedis(redisconn.FromClient(r.Client, redisconn.Config{CallTimeout: 10 * time.Second}))
-	c := &clocked{engine: e, at: at}
-	e.now = func() string { return strconv.FormatInt(c.at, 10) }
+func clockedRedis(r *redistest.Redis, now int64) *clocked {
+	s := newRedisStore(redisconn.FromClient(r.Client, redisconn.Config{CallTimeout: 10 * time.Second}))
+	c := &clocked{store: s, now: now}
+	s.now = func() time.Time { return time.UnixMicro(c.now) }
 	return c
 }
 
-// at moves the clock to µs after start and decides.
+// do sets the clock to µs after start and decides.
 func (c *clocked) do(t *testing.T, after int64, op operation, check Check) verdict {
 	t.Helper()
-	c.at = start + after
-	v, _, err := c.decide(t.Context(), op, []Check{check})
+	c.now = start + after
+	v, _, err := c.decide(t.Context(), op, []charge{check.charge()})
 	require.NoError(t, err)
 	return v[0]
 }
 
-// allows checks at µs after start, charging when it fits.
+// allows checks at µs after start. It charges a check that fits.
 func (c *clocked) allows(t *testing.T, after int64, check Check) bool {
 	t.Helper()
 	return c.do(t, after, opCheck, check).fits
 }
 
-// greedy is how much of single units passes at µs after start, until one is denied.
-func (c *clocked) greedy(t *testing.T, after int64, check Check) int64 {
+// exhaust checks single units at µs after start until one is denied, and returns the number of
+// allowed ones.
+func (c *clocked) exhaust(t *testing.T, after int64, check Check) int64 {
 	t.Helper()
 	check.Cost = 1
-	for n := range 2*check.Rules[0].Capacity() + 1 {
+	for n := range 2*check.Policy.Rules[0].Capacity() + 1 {
 		if !c.allows(t, after, check) {
 			return n
 		}
 	}
-	require.Fail(t, "it never denies", "%+v", check)
+	require.Fail(t, "no check was denied", "%+v", check)
 	return 0
 }
 
-// commands is how often Redis has carried out a command.
+func algorithms() []policy.Algorithm {
+	return []policy.Algorithm{policy.FixedWindow, policy.SlidingWindow, policy.SlidingWindowCounter, policy.TokenBucket,
+		policy.GCRA}
+}
+
+// commands returns how often Redis has executed a command.
 func commands(t *testing.T, r *redistest.Redis, name string) int {
 	t.Helper()
 	text, err := r.Client.Info(context.Background(), "commandstats").Result()

@@ -2,20 +2,24 @@ package ratelimit
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/localstack/redistest"
+	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// odd are keys that a careless layout would confuse, or spread over slots.
+// odd returns keys that a careless key layout would confuse, or spread over hash slots.
 func odd() []string {
 	return []string{"k", "*", "}", "{", "{}", "a}b", "a}:r", "{other}", "%", "a/b", "ü €\n\x00", "r", ":r", " 1 2\n3 "}
 }
 
-// keysOf are all keys of a deployment.
+// keysOf returns all keys in Redis.
 func keysOf(t *testing.T, r *redistest.Redis) []string {
 	t.Helper()
 	found, err := r.Client.Keys(t.Context(), "*").Result()
@@ -23,7 +27,155 @@ func keysOf(t *testing.T, r *redistest.Redis) []string {
 	return found
 }
 
-func TestAPeekTellsWhatACheckWouldAndWritesNothing(t *testing.T) {
+// badFields returns the fields that err names, in order; none for nil.
+func badFields(t *testing.T, err error) (names []string) {
+	t.Helper()
+	if err == nil {
+		return nil
+	}
+	require.ErrorIs(t, err, ErrInvalid)
+	var f *fault.Error
+	require.ErrorAs(t, err, &f)
+	for _, field := range f.Fields {
+		require.NotEmpty(t, field.Message)
+		names = append(names, field.Field)
+	}
+	return names
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+
+	t.Run("unset fields: have defaults", func(t *testing.T) {
+		t.Parallel()
+		l := open(t, redistest.Single(t))
+		d := check(t, l, Check{
+			Policy: policy.Policy{Name: "p", Rules: []policy.Rule{newRule(policy.FixedWindow, 5, hour)}}, Key: "k",
+		})
+		require.True(t, d.Allowed)
+		require.EqualValues(t, 1, d.Cost)
+		require.EqualValues(t, 4, d.Remaining)
+		require.Equal(t, policy.Enforce, d.Mode)
+		require.NoError(t, d.Err())
+	})
+
+	t.Run("invalid fields: are all named and nothing is charged", func(t *testing.T) {
+		t.Parallel()
+		r := redistest.Single(t)
+		l := open(t, r)
+		good := newRule(policy.FixedWindow, 5, hour)
+		for name, tc := range map[string]struct {
+			spoil func(*Check)
+			want  []string
+		}{
+			"no policy name":     {func(c *Check) { c.Policy.Name = "" }, []string{"policy"}},
+			"a name with a /":    {func(c *Check) { c.Policy.Name = "a/b" }, []string{"policy"}},
+			"no key":             {func(c *Check) { c.Key = "" }, []string{"key"}},
+			"a key of 513 bytes": {func(c *Check) { c.Key = strings.Repeat("k", 513) }, []string{"key"}},
+			"broken UTF-8":       {func(c *Check) { c.Key = "\xff" }, []string{"key"}},
+			"a negative cost":    {func(c *Check) { c.Cost = -1 }, []string{"cost"}},
+			"a cost over 10 000": {func(c *Check) { c.Cost = MaxCost + 1 }, []string{"cost"}},
+			"no rules":           {func(c *Check) { c.Policy.Rules = nil }, []string{"rules"}},
+			"an invalid rule": {func(c *Check) {
+				c.Policy.Rules = []policy.Rule{good, {Name: "r", Limit: -1, Window: time.Nanosecond}}
+			}, []string{"rules[1].name", "rules[1].algorithm", "rules[1].limit", "rules[1].window_ms"}},
+			"an unknown mode": {func(c *Check) { c.Policy.Mode = "maybe" }, []string{"mode"}},
+			"an unknown fallback": {func(c *Check) {
+				c.Policy.OnUnavailable = "hope"
+			}, []string{"on_unavailable"}},
+			"a share that is not a number": {func(c *Check) {
+				c.Policy.LocalShare = math.NaN()
+			}, []string{"local_share"}},
+			"several": {func(c *Check) { *c = Check{Cost: -1} }, []string{"policy", "key", "cost", "rules"}},
+		} {
+			c := newCheck("k", 1, good)
+			tc.spoil(&c)
+			_, err := l.Check(t.Context(), c)
+			require.Equal(t, tc.want, badFields(t, err), name)
+			_, err = l.Peek(t.Context(), c)
+			require.Equal(t, tc.want, badFields(t, err), name)
+			_, err = l.Refund(t.Context(), c)
+			require.Equal(t, tc.want, badFields(t, err), name)
+			require.Equal(t, tc.want, badFields(t, l.Reset(t.Context(), c)), name)
+		}
+		require.Empty(t, keysOf(t, r))
+	})
+
+	t.Run("modes: decide what is counted and what is allowed", func(t *testing.T) {
+		t.Parallel()
+		l := open(t, redistest.Single(t))
+		c := newCheck("k", 3, newRule(policy.SlidingWindow, 5, hour))
+
+		c.Policy.Mode = policy.Deny
+		d := check(t, l, c)
+		require.False(t, d.Allowed)
+		require.Equal(t, Never, d.RetryAfter)
+		c.Policy.Mode = policy.Allow
+		require.True(t, check(t, l, c).Allowed)
+
+		c.Policy.Mode = policy.Shadow
+		require.EqualValues(t, 2, check(t, l, c).Remaining, "deny and allow count nothing, shadow does")
+		d = check(t, l, c)
+		require.True(t, d.Allowed)
+		require.Equal(t, "r", d.Violated, "the rule that would have denied")
+		require.EqualValues(t, 2, d.Remaining, "a violation is not charged")
+
+		c.Policy.Mode = policy.Enforce
+		require.False(t, check(t, l, c).Allowed, "charges in shadow mode count")
+	})
+
+	t.Run("overrides: apply to their keys", func(t *testing.T) {
+		t.Parallel()
+		l := open(t, redistest.Single(t))
+		c := newCheck("plain", 1, newRule(policy.GCRA, 1, hour))
+		c.Policy.Overrides = []policy.Override{
+			{Key: "bot-*", Mode: policy.Deny},
+			{Key: "gold", Rules: []policy.Rule{newRule(policy.GCRA, 5, hour)}},
+		}
+		for key, want := range map[string]int64{"plain": 0, "gold": 4} {
+			c.Key = key
+			require.Equal(t, want, check(t, l, c).Remaining, key)
+		}
+		c.Key = "bot-7"
+		require.False(t, check(t, l, c).Allowed)
+	})
+
+	t.Run("several rules: the tightest one is shown", func(t *testing.T) {
+		t.Parallel()
+		l := open(t, redistest.Single(t))
+		second, daily := named("second", newRule(policy.GCRA, 2, second)),
+			named("daily", newRule(policy.SlidingWindow, 4, 24*hour))
+		c := newCheck("k", 1, second, daily)
+		d := check(t, l, c)
+		require.EqualValues(t, 2, d.Limit)
+		require.EqualValues(t, 1, d.Remaining)
+
+		c.Cost = 3
+		d = check(t, l, c)
+		require.Equal(t, Never, d.RetryAfter, "the cost exceeds the burst of the first rule")
+		require.Equal(t, "second", d.Violated)
+		require.Zero(t, d.Rules[1].RetryAfter, "the second rule alone would allow it")
+		require.EqualValues(t, 3, peek(t, l, under(c, daily)).Remaining, "and was not charged")
+	})
+}
+
+func TestDecisionErr(t *testing.T) {
+	t.Parallel()
+	denied := Decision{Policy: "login", Violated: "hourly", RetryAfter: time.Minute}
+	err := denied.Err()
+	require.ErrorIs(t, err, ErrDenied)
+	require.ErrorContains(t, err, `the rule "hourly" of the policy "login" denies this key`)
+	var f *fault.Error
+	require.ErrorAs(t, err, &f)
+	require.Equal(t, time.Minute, f.RetryAfter)
+
+	denied.RetryAfter = Never
+	require.ErrorAs(t, denied.Err(), &f)
+	require.Zero(t, f.RetryAfter, "waiting cannot help")
+	require.NoError(t, (&Decision{Allowed: true, Violated: "hourly"}).Err(), "shadow mode")
+}
+
+func TestPeek(t *testing.T) {
 	t.Parallel()
 	r := redistest.Single(t)
 	l := open(t, r)
@@ -33,43 +185,40 @@ func TestAPeekTellsWhatACheckWouldAndWritesNothing(t *testing.T) {
 		d := peek(t, l, c)
 		require.True(t, d.Allowed)
 		require.EqualValues(t, 5, d.Remaining)
-		require.EqualValues(t, 0, *d.RetryAfterMS)
-		require.Zero(t, d.ResetAfterMS)
-		require.ElementsMatch(t, before, keysOf(t, r), "no key is made")
-		require.True(t, ask(t, l, c).Allowed)
-		require.True(t, ask(t, l, c).Allowed)
+		require.Zero(t, d.RetryAfter)
+		require.Zero(t, d.ResetAfter)
+		require.ElementsMatch(t, before, keysOf(t, r), "a peek writes no key")
+
+		require.True(t, check(t, l, c).Allowed)
+		require.True(t, check(t, l, c).Allowed)
 		denied := peek(t, l, c)
 		require.False(t, denied.Allowed)
-		require.EqualValues(t, "r", denied.Violated)
+		require.Equal(t, "r", denied.Violated)
 		require.EqualValues(t, 1, denied.Remaining)
-		require.InDelta(t, *ask(t, l, c).RetryAfterMS, *denied.RetryAfterMS, 5000)
-		require.EqualValues(t, 1, peek(t, l, c).Remaining, "neither peeks nor denials are counted")
+		require.InDelta(t, check(t, l, c).RetryAfter, denied.RetryAfter, float64(5*second))
+		require.EqualValues(t, 1, peek(t, l, c).Remaining, "neither peeks nor denials are charged")
 	}
 }
 
-func TestARefundNeverOverfills(t *testing.T) {
+func TestRefund(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
 		l := open(t, r)
 		for _, algorithm := range algorithms() {
 			c := newCheck(string(algorithm), 3, newRule(algorithm, 10, hour))
-			require.EqualValues(t, 7, ask(t, l, c).Remaining)
+			require.EqualValues(t, 7, check(t, l, c).Remaining)
 			c.Cost = 1
-			d, err := l.Refund(t.Context(), c)
-			require.NoError(t, err)
-			require.EqualValues(t, 8, d.Remaining)
-			c.Cost = policy.MaxCost
-			d, err = l.Refund(t.Context(), c)
-			require.NoError(t, err)
-			require.EqualValues(t, 10, d.Remaining)
+			require.EqualValues(t, 8, refund(t, l, c).Remaining)
+			c.Cost = MaxCost
+			require.EqualValues(t, 10, refund(t, l, c).Remaining, "never above the capacity")
 			c.Cost = 10
-			require.True(t, ask(t, l, c).Allowed)
-			require.False(t, ask(t, l, c).Allowed)
+			require.True(t, check(t, l, c).Allowed)
+			require.False(t, check(t, l, c).Allowed)
 		}
 	})
 }
 
-func TestAResetForgetsItsKeyAndNoOther(t *testing.T) {
+func TestReset(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
 		l := open(t, r)
@@ -78,7 +227,7 @@ func TestAResetForgetsItsKeyAndNoOther(t *testing.T) {
 			rules = append(rules, named(string(algorithm), newRule(algorithm, 10, hour)))
 		}
 		for _, key := range odd() {
-			require.EqualValues(t, 6, ask(t, l, newCheck(key, 4, rules...)).Remaining, "%q starts afresh", key)
+			require.EqualValues(t, 6, check(t, l, newCheck(key, 4, rules...)).Remaining, "%q starts full", key)
 		}
 		for i, key := range odd() {
 			require.NoError(t, l.Reset(t.Context(), newCheck(key, 1, rules...)))
@@ -87,8 +236,8 @@ func TestAResetForgetsItsKeyAndNoOther(t *testing.T) {
 				if j <= i {
 					want = 10
 				}
-				require.Equal(t, want, peek(t, l, newCheck(other, 1, rules...)).Remaining, "%q after the reset of %q",
-					other, key)
+				require.Equal(t, want, peek(t, l, newCheck(other, 1, rules...)).Remaining,
+					"%q after the reset of %q", other, key)
 			}
 		}
 		if !r.Cluster {
@@ -97,94 +246,104 @@ func TestAResetForgetsItsKeyAndNoOther(t *testing.T) {
 	})
 }
 
-func TestModesDecideWhatIsCountedAndWhatIsAnswered(t *testing.T) {
+func TestCheckAll(t *testing.T) {
 	t.Parallel()
-	l := open(t, redistest.Single(t))
-	c := newCheck("k", 3, newRule(policy.SlidingWindow, 5, hour))
 
-	c.Mode = policy.Deny
-	d := ask(t, l, c)
-	require.False(t, d.Allowed)
-	require.Nil(t, d.RetryAfterMS, "waiting does not help")
-	c.Mode = policy.Allow
-	require.True(t, ask(t, l, c).Allowed)
-	c.Mode = policy.Shadow
-	require.EqualValues(t, 2, ask(t, l, c).Remaining, "neither deny nor allow counted, shadow does")
-	d = ask(t, l, c)
-	require.True(t, d.Allowed)
-	require.EqualValues(t, "r", d.Violated, "it says what it would have denied")
-	require.EqualValues(t, 2, d.Remaining, "and does not charge it")
-	c.Mode = policy.Enforce
-	require.False(t, ask(t, l, c).Allowed, "what the shadow counted is there")
-}
+	t.Run("one denies: nothing is charged", func(t *testing.T) {
+		t.Parallel()
+		redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
+			l := open(t, r)
+			var checks []Check
+			for i := range 19 {
+				c := newCheck(odd()[i%len(odd())], 1, newRule(algorithms()[i%5], 10, hour),
+					named("second", newRule(policy.SlidingWindow, 20, hour)))
+				c.Policy.Name = fmt.Sprintf("p%d", i)
+				checks = append(checks, c)
+			}
+			checks = append(checks, newCheck("narrow", 1, newRule(policy.FixedWindow, 1, 24*hour)))
 
-func TestTheTightestRuleIsTheOneThatIsShown(t *testing.T) {
-	t.Parallel()
-	l := open(t, redistest.Single(t))
-	second, daily := named("second", newRule(policy.GCRA, 2, second)),
-		named("daily", newRule(policy.SlidingWindow, 4, 24*hour))
-	c := newCheck("k", 1, second, daily)
-	d := ask(t, l, c)
-	require.EqualValues(t, 2, d.Limit)
-	require.EqualValues(t, 1, d.Remaining)
-	c.Cost = 3
-	d = ask(t, l, c)
-	require.Nil(t, d.RetryAfterMS, "over the burst of the first: never")
-	require.EqualValues(t, "second", d.Violated)
-	require.EqualValues(t, 0, *d.Rules[1].RetryAfterMS, "the second one would have allowed it")
-	c.Rules = []policy.Rule{daily}
-	require.EqualValues(t, 3, peek(t, l, c).Remaining, "and was not charged")
-}
-
-func TestSeveralChecksAreChargedAllOrNone(t *testing.T) {
-	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
-		l := open(t, r)
-		var checks []Check
-		for i := range 19 {
-			c := newCheck(odd()[i%len(odd())], 1, newRule(algorithms()[i%5], 10, hour),
-				named("second", newRule(policy.SlidingWindow, 20, hour)))
-			c.Policy = fmt.Sprintf("p%d", i)
-			checks = append(checks, c)
-		}
-		narrow := newCheck("narrow", 1, newRule(policy.FixedWindow, 1, 24*hour))
-		checks = append(checks, narrow)
-		decisions, allowed, err := l.Check(t.Context(), checks)
-		require.NoError(t, err)
-		require.True(t, allowed)
-		for i, d := range decisions {
-			require.True(t, d.Allowed && !d.Degraded)
-			require.Equal(t, checks[i].Policy, d.Policy)
-			require.Equal(t, checks[i].Key, d.Key)
-		}
-		for range 3 {
-			decisions, allowed, err = l.Check(t.Context(), checks)
+			decisions, allowed, err := l.CheckAll(t.Context(), checks)
 			require.NoError(t, err)
-			require.False(t, allowed)
-			for i, d := range decisions[:19] {
-				require.True(t, d.Allowed, "check %d alone would have passed", i)
-				require.EqualValues(t, 9, d.Remaining, "check %d was charged once, by the first call", i)
+			require.True(t, allowed)
+			for i, d := range decisions {
+				require.True(t, d.Allowed && !d.Degraded)
+				require.Equal(t, checks[i].Policy.Name, d.Policy)
+				require.Equal(t, checks[i].Key, d.Key)
 			}
-			require.EqualValues(t, "r", decisions[19].Violated)
-			for _, c := range checks[:19] {
-				require.EqualValues(t, 9, peek(t, l, c).Remaining, "nothing is charged in the end")
+
+			for range 3 {
+				decisions, allowed, err = l.CheckAll(t.Context(), checks)
+				require.NoError(t, err)
+				require.False(t, allowed)
+				for i, d := range decisions[:19] {
+					require.True(t, d.Allowed, "check %d alone would be allowed", i)
+					require.EqualValues(t, 9, d.Remaining, "check %d was charged once, by the first call", i)
+				}
+				require.Equal(t, "r", decisions[19].Violated)
+				for _, c := range checks[:19] {
+					require.EqualValues(t, 9, peek(t, l, c).Remaining, "a denied call leaves no charge")
+				}
 			}
+		})
+	})
+
+	t.Run("the same key twice: is charged twice", func(t *testing.T) {
+		t.Parallel()
+		redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
+			l := open(t, r)
+			for _, algorithm := range algorithms() {
+				c := newCheck(string(algorithm), 2, newRule(algorithm, 5, hour))
+				for i, want := range []bool{true, false} {
+					_, allowed, err := l.CheckAll(t.Context(), []Check{c, c})
+					require.NoError(t, err)
+					require.Equal(t, want, allowed, "%s, call %d", algorithm, i)
+				}
+				require.EqualValues(t, 1, peek(t, l, c).Remaining, algorithm)
+			}
+		})
+	})
+
+	t.Run("invalid checks: are named by their position", func(t *testing.T) {
+		t.Parallel()
+		l := open(t, redistest.Single(t))
+		good := newCheck("k", 1, newRule(policy.GCRA, 10, hour))
+		noKey, badRule := good, good
+		noKey.Key = ""
+		badRule = under(badRule, newRule(policy.GCRA, 0, hour))
+		for _, tc := range []struct {
+			checks []Check
+			want   []string
+		}{
+			{nil, []string{"checks"}},
+			{make([]Check, 21), []string{"checks"}},
+			{[]Check{good, noKey, badRule}, []string{"checks[1].key", "checks[2].rules[0].limit"}},
+		} {
+			_, _, err := l.CheckAll(t.Context(), tc.checks)
+			require.Equal(t, tc.want, badFields(t, err))
 		}
+		require.EqualValues(t, 10, peek(t, l, good).Remaining, "nothing was charged")
 	})
 }
 
-func TestOneKeyTwiceInACallIsChargedTwice(t *testing.T) {
+func TestRequestValidate(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
-		l := open(t, r)
-		for _, algorithm := range algorithms() {
-			c := newCheck(string(algorithm), 2, newRule(algorithm, 5, hour))
-			for i, want := range []bool{true, false} {
-				_, allowed, err := l.Check(t.Context(), []Check{c, c})
-				require.NoError(t, err)
-				require.Equal(t, want, allowed, "%s, call %d", algorithm, i)
-			}
-			require.EqualValues(t, 1, peek(t, l, c).Remaining, algorithm)
-		}
-	})
+	cost := func(n int64) *int64 { return &n }
+	for name, tc := range map[string]struct {
+		request Request
+		want    []string
+	}{
+		"no cost":            {Request{"p", "k", nil}, nil},
+		"the largest cost":   {Request{"p", "k", cost(10_000)}, nil},
+		"a cost of 0":        {Request{"p", "k", cost(0)}, []string{"cost"}},
+		"a negative cost":    {Request{"p", "k", cost(-1)}, []string{"cost"}},
+		"a cost over 10 000": {Request{"p", "k", cost(10_001)}, []string{"cost"}},
+		"nothing":            {Request{}, []string{"policy", "key"}},
+	} {
+		require.Equal(t, tc.want, badFields(t, tc.request.Validate()), name)
+	}
+
+	require.Equal(t, []string{"checks"}, badFields(t, ValidateAll(nil)))
+	require.Equal(t, []string{"checks"}, badFields(t, ValidateAll(make([]Request, 21))))
+	require.Equal(t, []string{"checks[1].key", "checks[1].cost"},
+		badFields(t, ValidateAll([]Request{{"p", "k", nil}, {"p", "", cost(0)}})))
 }

@@ -2,20 +2,19 @@ package ratelimit
 
 import (
 	"context"
-	"math"
 	"sync"
 	"time"
 
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// maxKeys bounds the memory engine; beyond it the keys that are full again are dropped, and if
-// there are none, any.
+// maxKeys bounds the keys of a memory store. Beyond it the store evicts keys that are full again
+// and, if there are too few of them, arbitrary ones.
 const maxKeys = 50_000
 
-// Memory is the engine that counts in this process, for when Redis is away: the same algorithms, at
-// a share of each limit.
-type Memory struct {
+// memoryStore is the store in this process that a limiter uses while Redis is unavailable. It
+// implements the same algorithms.
+type memoryStore struct {
 	now func() int64 // µs
 
 	mu   sync.Mutex
@@ -23,184 +22,186 @@ type Memory struct {
 }
 
 type memoryKey struct {
-	rules map[string]counted
-	full  int64 // when every rule is full again, µs
+	rules  states
+	fullAt int64 // when every rule is full again, µs
 }
 
-// counted is one rule's state.
-type counted interface {
-	// advance moves the state to at; it is called before every other method.
-	advance(at int64)
-	wait(n int64) int64 // µs until n fit, -1 never
-	charge(n int64)
-	refund(n int64)
-	remaining() int64
-	reset() int64 // µs until full
-	clone() counted
-	same(policy.Rule) bool
-}
+// states are the states of a key's rules, by rule name.
+type states map[string]ruleState
 
-// NewMemory makes an empty engine.
-func NewMemory() *Memory {
+func newMemoryStore() *memoryStore {
 	started := time.Now()
 	wall := started.UnixMicro()
-	return &Memory{
+
+	return &memoryStore{
 		keys: make(map[string]*memoryKey),
 		now:  func() int64 { return wall + time.Since(started).Microseconds() }, // monotonic
 	}
 }
 
-func (e *Memory) decide(_ context.Context, op operation, checks []Check) ([]verdict, bool, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	at := e.now()
-	before := e.open(at, checks)
-	after := make([]map[string]counted, len(checks)) // what the keys become when all is allowed
-	for i, c := range checks {
-		after[i] = sharedWith(checks[:i], after, c)
-		if after[i] == nil {
-			after[i] = cloneRules(before[i])
-		}
-	}
-	fitted, allowed := e.apply(op, checks, after)
-	shown := after
+func (m *memoryStore) decide(_ context.Context, op operation, charges []charge) ([]verdict, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	now := m.now()
+	before := m.load(now, charges)
+	after := copyForCharging(charges, before)
+	fitted, allowed := apply(op, charges, after)
+	result := after
 	if !allowed {
-		shown = before
+		result = before
 	} else if op != opPeek {
-		e.store(at, checks, after)
+		m.save(now, charges, after)
 	}
-	out := make([]verdict, len(checks))
-	for i, c := range checks {
-		out[i] = show(c, shown[i], allowed && fitted[i] && op == opCheck)
+
+	verdicts := make([]verdict, len(charges))
+	for i, c := range charges {
+		verdicts[i] = result[i].verdict(c, allowed && fitted[i] && op == opCheck)
 	}
-	return out, allowed, nil
+
+	return verdicts, allowed, nil
 }
 
-// apply charges or refunds the copies, and reports which checks fitted and whether all may pass.
-func (e *Memory) apply(op operation, checks []Check, states []map[string]counted) (fitted []bool, allowed bool) {
-	fitted, allowed = make([]bool, len(checks)), true
-	for i, c := range checks {
+// load returns the states of each charge's rules, advanced to now. A rule whose definition has
+// changed starts full.
+func (m *memoryStore) load(now int64, charges []charge) []states {
+	out := make([]states, len(charges))
+	for i, c := range charges {
+		out[i] = make(states, len(c.Rules))
+		stored := m.keys[stateKey(c)]
+		for _, r := range c.Rules {
+			state := stored.stateOf(r)
+			state.advance(now)
+			out[i][r.Name] = state
+		}
+	}
+
+	return out
+}
+
+// stateOf returns a copy of the state of r, or a new one if k has none for this definition.
+func (k *memoryKey) stateOf(r policy.Rule) ruleState {
+	if k != nil && k.rules[r.Name] != nil && k.rules[r.Name].definedBy(r) {
+		return k.rules[r.Name].clone()
+	}
+
+	return newRuleState(r)
+}
+
+// copyForCharging clones the states of each charge. Charges of the same key share one clone, so that
+// the second sees the first.
+func copyForCharging(charges []charge, from []states) []states {
+	out := make([]states, len(charges))
+	for i, c := range charges {
+		for j, earlier := range charges[:i] {
+			if earlier.policy == c.policy && earlier.key == c.key {
+				out[i] = out[j]
+			}
+		}
+		if out[i] == nil {
+			out[i] = from[i].clone()
+		}
+	}
+
+	return out
+}
+
+// apply charges or refunds the states. It reports which charges fitted and whether the call is
+// allowed.
+func apply(op operation, charges []charge, all []states) (fitted []bool, allowed bool) {
+	fitted, allowed = make([]bool, len(charges)), true
+	for i, c := range charges {
 		if op == opRefund {
-			each(c, states[i], func(s counted) { s.refund(c.Cost) })
+			for _, r := range c.Rules {
+				all[i][r.Name].refund(c.cost)
+			}
 			continue
 		}
-		fitted[i] = fitsAll(c, states[i])
+
+		fitted[i] = all[i].fit(c)
 		switch {
 		case op == opPeek:
 		case fitted[i]:
-			each(c, states[i], func(s counted) { s.charge(c.Cost) })
+			for _, r := range c.Rules {
+				all[i][r.Name].charge(c.cost)
+			}
 		case c.Mode != policy.Shadow:
 			allowed = false
 		}
 	}
+
 	return fitted, allowed
 }
 
-func show(c Check, state map[string]counted, charged bool) verdict {
-	v := verdict{fits: charged || fitsAll(c, state)}
-	each(c, state, func(s counted) {
-		n := numbers{remaining: s.remaining(), reset: s.reset()}
-		if !charged {
-			n.retry = s.wait(c.Cost)
-		}
-		v.rules = append(v.rules, n)
-	})
-	return v
-}
-
-func each(c Check, state map[string]counted, do func(counted)) {
-	for _, r := range c.Rules {
-		do(state[r.Name])
-	}
-}
-
-func fitsAll(c Check, state map[string]counted) bool {
-	fits := true
-	each(c, state, func(s counted) { fits = fits && s.wait(c.Cost) == 0 })
-	return fits
-}
-
-// open returns each check's rules, advanced to now; a rule whose definition changed starts afresh.
-func (e *Memory) open(at int64, checks []Check) []map[string]counted {
-	out := make([]map[string]counted, len(checks))
-	for i, c := range checks {
-		out[i] = make(map[string]counted, len(c.Rules))
-		known := e.keys[stateKey(c)]
-		for _, r := range c.Rules {
-			var s counted
-			if known != nil && known.rules[r.Name] != nil && known.rules[r.Name].same(r) {
-				s = known.rules[r.Name].clone()
-			} else {
-				s = newCounted(r)
-			}
-			s.advance(at)
-			out[i][r.Name] = s
-		}
-	}
-	return out
-}
-
-// sharedWith finds the state of an earlier check of the same key.
-func sharedWith(earlier []Check, states []map[string]counted, c Check) map[string]counted {
-	for i, e := range earlier {
-		if e.Policy == c.Policy && e.Key == c.Key {
-			return states[i]
-		}
-	}
-	return nil
-}
-
-func cloneRules(state map[string]counted) map[string]counted {
-	out := make(map[string]counted, len(state))
-	for name, s := range state {
-		out[name] = s.clone()
-	}
-	return out
-}
-
-func (e *Memory) store(at int64, checks []Check, states []map[string]counted) {
-	for i, c := range checks {
+func (m *memoryStore) save(now int64, charges []charge, all []states) {
+	for i, c := range charges {
 		full := int64(0)
-		each(c, states[i], func(s counted) { full = max(full, s.reset()) })
+		for _, r := range c.Rules {
+			full = max(full, all[i][r.Name].reset())
+		}
 		if full == 0 {
-			delete(e.keys, stateKey(c))
+			delete(m.keys, stateKey(c))
 			continue
 		}
-		e.keys[stateKey(c)] = &memoryKey{rules: states[i], full: at + full}
+		m.keys[stateKey(c)] = &memoryKey{rules: all[i], fullAt: now + full}
 	}
-	if len(e.keys) > maxKeys {
-		e.evict(at)
+	if len(m.keys) > maxKeys {
+		m.evict(now)
 	}
 }
 
-func (e *Memory) evict(at int64) {
-	for key, k := range e.keys {
-		if k.full <= at {
-			delete(e.keys, key)
+func (m *memoryStore) evict(now int64) {
+	for key, k := range m.keys {
+		if k.fullAt <= now {
+			delete(m.keys, key)
 		}
 	}
-	for key := range e.keys {
-		if len(e.keys) <= maxKeys*9/10 {
+	for key := range m.keys {
+		if len(m.keys) <= maxKeys*9/10 {
 			return
 		}
-		delete(e.keys, key)
+		delete(m.keys, key)
 	}
 }
 
-func (e *Memory) reset(_ context.Context, c Check) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.keys, stateKey(c))
+func (m *memoryStore) reset(_ context.Context, c charge) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.keys, stateKey(c))
+
 	return nil
 }
 
-// share scales a rule to the part of it that one instance admits: at least 1.
-func share(r policy.Rule, part float64) policy.Rule {
-	scale := func(n int64) int64 { return max(1, int64(math.Floor(float64(n)*part))) }
-	scaled := r
-	scaled.Limit = scale(r.Limit)
-	if r.Burst > 0 {
-		scaled.Burst = scale(r.Burst)
+func (s states) clone() states {
+	out := make(states, len(s))
+	for name, state := range s {
+		out[name] = state.clone()
 	}
-	return scaled
+
+	return out
+}
+
+// fit reports whether the cost fits under every rule.
+func (s states) fit(c charge) bool {
+	for _, r := range c.Rules {
+		if s[r.Name].wait(c.cost) != 0 {
+			return false
+		}
+	}
+
+	return true
+}
+
+// verdict returns the numbers of every rule. A charge that was made has no retry time.
+func (s states) verdict(c charge, charged bool) verdict {
+	v := verdict{fits: charged || s.fit(c), rules: make([]numbers, len(c.Rules))}
+	for i, r := range c.Rules {
+		state := s[r.Name]
+		v.rules[i] = numbers{remaining: state.remaining(), reset: state.reset()}
+		if !charged {
+			v.rules[i].retry = state.wait(c.cost)
+		}
+	}
+
+	return v
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// model is a rule by its definition, in the plainest way: every admitted unit is kept, and
-// rationals are exact. It is slow, and shares no code with the engines.
+// model implements the definition of a rule in the simplest way: it keeps every admitted unit and
+// calculates in exact fractions. It is slow and shares no code with the stores.
 type model struct {
 	rule  policy.Rule
 	units []int64 // the instant of each admitted unit, µs; for windows
@@ -28,23 +28,23 @@ func (m *model) clone() *model {
 	return &c
 }
 
-func (m *model) window() int64 { return m.rule.WindowMS * 1000 }
+func (m *model) window() int64 { return micros(m.rule.Window) }
 func (m *model) isBucket() bool {
 	return m.rule.Algorithm == policy.TokenBucket || m.rule.Algorithm == policy.GCRA
 }
 
-// refill adds limit tokens for each window, in whole ticks.
+// refill adds Limit tokens for each window, in whole ticks.
 func (m *model) refill(at int64) {
-	ticks := (at - m.since) / m.rule.Tick()
-	m.since += ticks * m.rule.Tick()
-	m.level.Add(m.level, big.NewRat(ticks*m.rule.Tick(), 1).Mul(big.NewRat(ticks*m.rule.Tick(), 1),
-		big.NewRat(m.rule.Limit, m.window())))
+	tick := micros(m.rule.Tick())
+	ticks := (at - m.since) / tick
+	m.since += ticks * tick
+	m.level.Add(m.level, new(big.Rat).Mul(big.NewRat(ticks*tick, 1), big.NewRat(m.rule.Limit, m.window())))
 	if full := big.NewRat(m.rule.Capacity(), 1); m.level.Cmp(full) > 0 {
 		m.level.Set(full)
 	}
 }
 
-// between counts the units admitted in (from, to].
+// between returns the number of units admitted in (from, to].
 func (m *model) between(from, to int64) int64 {
 	n := int64(0)
 	for _, u := range m.units {
@@ -55,7 +55,7 @@ func (m *model) between(from, to int64) int64 {
 	return n
 }
 
-// used is what counts against the limit at an instant, as a rational number of units; for windows.
+// used returns the units that count against the limit at an instant; for windows.
 func (m *model) used(at int64) *big.Rat {
 	w := m.window()
 	start := at - at%w
@@ -65,7 +65,8 @@ func (m *model) used(at int64) *big.Rat {
 	case policy.SlidingWindow:
 		return big.NewRat(m.between(at-w, at), 1)
 	default:
-		into := (at - start) / m.rule.Tick() * m.rule.Tick()
+		tick := micros(m.rule.Tick())
+		into := (at - start) / tick * tick
 		weighted := big.NewRat(m.between(start-w-1, start-1)*(w-into), w)
 		return weighted.Add(weighted, big.NewRat(m.between(start-1, start+w-1), 1))
 	}
@@ -89,14 +90,14 @@ func (m *model) remaining(at int64) int64 {
 	return max(0, floorRat(new(big.Rat).Sub(big.NewRat(m.rule.Limit, 1), m.used(at))))
 }
 
-// full says that nothing that was admitted counts any more.
+// full reports whether no admitted unit counts any more.
 func (m *model) full(at int64) bool {
 	if m.isBucket() {
 		c := m.clone()
 		c.refill(at)
 		return c.level.Cmp(big.NewRat(m.rule.Capacity(), 1)) == 0
 	}
-	if m.rule.Algorithm == policy.SlidingWindowCounter { // the weight of the window before ends with this one
+	if m.rule.Algorithm == policy.SlidingWindowCounter { // the previous window counts until this one ends
 		w := m.window()
 		return m.between(at-at%w-w-1, at) == 0
 	}
@@ -114,7 +115,7 @@ func (m *model) charge(n, at int64) {
 	}
 }
 
-// refund takes the newest units that still count.
+// refund removes the newest units that still count.
 func (m *model) refund(n, at int64) {
 	if m.isBucket() {
 		m.refill(at)
@@ -139,6 +140,6 @@ func (m *model) refund(n, at int64) {
 
 func floorRat(r *big.Rat) int64 {
 	q := new(big.Int)
-	q.Div(r.Num(), r.Denom()) // Euclidean, and denominators are positive: the floor
+	q.Div(r.Num(), r.Denom()) // Euclidean division by a positive denominator is the floor
 	return q.Int64()
 }

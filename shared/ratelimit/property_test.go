@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -12,42 +13,34 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// clocked is an engine with a clock that the test moves.
-type clocked struct {
-	engine
-	at int64
-}
-
-func (c *clocked) micros() int64 { return c.at }
-
-// engines are all that must agree with the model.
-func engines(t *testing.T, at int64) map[string]*clocked {
+// stores returns every store that must agree with the model.
+func stores(t *testing.T, at int64) map[string]*clocked {
 	t.Helper()
 	out := make(map[string]*clocked)
 	for name, r := range map[string]*redistest.Redis{"redis": redistest.Single(t), "miniredis": redistest.Mini(t)} {
 		out[name] = clockedRedis(r, at)
 	}
-	whole := clockedRedis(redistest.Single(t), at)
-	whole.engine.(*Redis).whole = true
-	out["redis without the front of the script"] = whole
-	m := NewMemory()
-	c := &clocked{engine: m, at: at}
-	m.now = c.micros
+	slow := clockedRedis(redistest.Single(t), at)
+	slow.store.(*redisStore).noFastPath = true
+	out["redis without fast paths"] = slow
+	m := newMemoryStore()
+	c := &clocked{store: m, now: at}
+	m.now = func() int64 { return c.now }
 	out["memory"] = c
 	return out
 }
 
-const start = int64(1_750_000_000_000_000) // an instant in µs
-
-func algorithms() []policy.Algorithm {
-	return []policy.Algorithm{policy.FixedWindow, policy.SlidingWindow, policy.SlidingWindowCounter, policy.TokenBucket,
-		policy.GCRA}
+// newCharge returns an enforced charge of one unit, with a key for each run of a property.
+func newCharge(run int, rules ...policy.Rule) charge {
+	c := newCheck(strconv.Itoa(run), 1, rules...)
+	return c.charge()
 }
 
 func drawRule(t *rapid.T, algorithm policy.Algorithm, name string) policy.Rule {
 	r := policy.Rule{
 		Name: name, Algorithm: algorithm, Limit: rapid.Int64Range(1, 12).Draw(t, "limit"),
-		WindowMS: rapid.SampledFrom([]int64{1, 7, 1000, 60_000, 86_400_000}).Draw(t, "window_ms"),
+		Window: time.Duration(rapid.SampledFrom([]int64{1, 7, 1000, 60_000, 86_400_000}).Draw(t, "window_ms")) *
+			time.Millisecond,
 	}
 	if algorithm == policy.TokenBucket || algorithm == policy.GCRA {
 		r.Burst = rapid.Int64Range(0, 20).Draw(t, "burst")
@@ -55,62 +48,150 @@ func drawRule(t *rapid.T, algorithm policy.Algorithm, name string) policy.Rule {
 	return r
 }
 
-// Every engine admits exactly what the definition admits, and its numbers are exact: what it denies
-// fits after retry and not a microsecond sooner, and is full after reset and not a microsecond
-// sooner.
-func TestEveryEngineAgreesWithTheDefinition(t *testing.T) {
+func TestStores(t *testing.T) {
 	t.Parallel()
-	for _, algorithm := range algorithms() {
-		t.Run(string(algorithm), func(t *testing.T) {
-			t.Parallel()
-			all := engines(t, start)
-			run := 0
-			rapid.Check(t, func(rt *rapid.T) {
-				run++
-				r := drawRule(rt, algorithm, "r")
-				m := newModel(r, start)
-				at := start
-				c := Check{Policy: "p", Key: strconv.Itoa(run), Rules: []policy.Rule{r}, Mode: policy.Enforce}
-				for step := range rapid.IntRange(1, 25).Draw(rt, "steps") {
-					at += drawElapsed(rt, r, m, at)
-					c.Cost = rapid.Int64Range(1, 14).Draw(rt, "cost")
-					op := rapid.SampledFrom([]operation{opCheck, opCheck, opCheck, opPeek, opRefund}).Draw(rt, "op")
-					fits := m.fits(c.Cost, at)
-					switch {
-					case op == opRefund:
-						m.refund(c.Cost, at)
-					case op == opCheck && fits:
-						m.charge(c.Cost, at)
+	// Every store allows exactly the checks that the definition allows. Its numbers are exact to the
+	// microsecond: a denied cost fits after retry and not before, and the rule is full after reset and
+	// not before.
+	t.Run("every algorithm: agrees with its definition", func(t *testing.T) {
+		t.Parallel()
+		for _, algorithm := range algorithms() {
+			t.Run(string(algorithm), func(t *testing.T) {
+				t.Parallel()
+				all := stores(t, start)
+				run := 0
+				rapid.Check(t, func(rt *rapid.T) {
+					run++
+					r := drawRule(rt, algorithm, "r")
+					m := newModel(r, start)
+					at := start
+					c := newCharge(run, r)
+					for step := range rapid.IntRange(1, 25).Draw(rt, "steps") {
+						at += drawElapsed(rt, r, m, at)
+						c.cost = rapid.Int64Range(1, 14).Draw(rt, "cost")
+						op := rapid.SampledFrom([]operation{opCheck, opCheck, opCheck, opPeek, opRefund}).Draw(rt, "op")
+						fits := m.fits(c.cost, at)
+						switch {
+						case op == opRefund:
+							m.refund(c.cost, at)
+						case op == opCheck && fits:
+							m.charge(c.cost, at)
+						}
+						for name, s := range all {
+							s.now = at
+							v, allowed, err := s.decide(context.Background(), op, []charge{c})
+							if err != nil {
+								rt.Fatalf("%s: %v", name, err)
+							}
+							where := fmt.Sprintf("%s, step %d, %s of %d", name, step, op, c.cost)
+							if op == opCheck && allowed != fits {
+								rt.Fatalf("%s: allowed is %v, want %v", where, allowed, fits)
+							}
+							verify(rt, where, m, c, at, op == opCheck && fits, v[0].rules[0])
+						}
 					}
-					for name, e := range all {
-						e.at = at
-						v, allowed, err := e.decide(context.Background(), op, []Check{c})
-						if err != nil {
-							rt.Fatalf("%s: %v", name, err)
-						}
-						where := fmt.Sprintf("%s, step %d, %s of %d", name, step, op, c.Cost)
-						if op == opCheck && allowed != fits {
-							rt.Fatalf("%s: allowed is %v, by the definition %v", where, allowed, fits)
-						}
-						verify(rt, where, m, c, at, op == opCheck && fits, v[0].rules[0])
+				})
+			})
+		}
+	})
+
+	t.Run("several rules: are charged all or none", func(t *testing.T) {
+		t.Parallel()
+		all := stores(t, start)
+		run := 0
+		rapid.Check(t, func(rt *rapid.T) {
+			run++
+			at := start
+			var rules []policy.Rule
+			var models []*model
+			for i := range rapid.IntRange(2, 8).Draw(rt, "rules") {
+				r := drawRule(rt, rapid.SampledFrom(algorithms()).Draw(rt, "algorithm"), "r"+strconv.Itoa(i))
+				rules, models = append(rules, r), append(models, newModel(r, at))
+			}
+			c := newCharge(run, rules...)
+			for range rapid.IntRange(1, 15).Draw(rt, "steps") {
+				at += rapid.Int64Range(0, 2_000_000).Draw(rt, "elapsed")
+				c.cost = rapid.Int64Range(1, 4).Draw(rt, "cost")
+				fits := true
+				for _, m := range models {
+					fits = fits && m.fits(c.cost, at)
+				}
+				for _, m := range models {
+					if fits {
+						m.charge(c.cost, at)
 					}
 				}
-			})
+				for name, s := range all {
+					s.now = at
+					v, allowed, err := s.decide(context.Background(), opCheck, []charge{c})
+					if err != nil {
+						rt.Fatalf("%s: %v", name, err)
+					}
+					if allowed != fits {
+						rt.Fatalf("%s: allowed is %v, want %v", name, allowed, fits)
+					}
+					for i, m := range models {
+						verify(rt, name+", "+m.rule.Name, m, c, at, fits, v[0].rules[i])
+					}
+				}
+			}
 		})
-	}
+	})
+
+	t.Run("several checks: get the same decisions from every store", func(t *testing.T) {
+		t.Parallel()
+		all := stores(t, start)
+		run := 0
+		rapid.Check(t, func(rt *rapid.T) {
+			run++
+			at := start
+			rules := make(map[string][]policy.Rule)
+			for _, p := range []string{"a", "b"} {
+				rules[p] = []policy.Rule{drawRule(rt, rapid.SampledFrom(algorithms()).Draw(rt, "algorithm"), "r")}
+			}
+			for range rapid.IntRange(1, 10).Draw(rt, "steps") {
+				at += rapid.Int64Range(0, 1_000_000).Draw(rt, "elapsed")
+				var charges []charge
+				for range rapid.IntRange(1, 4).Draw(rt, "checks") { // a call may contain the same key twice
+					p := rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "policy")
+					c := newCharge(run, rules[p]...)
+					c.policy, c.cost = p, rapid.Int64Range(1, 4).Draw(rt, "cost")
+					c.Mode = rapid.SampledFrom([]policy.Mode{policy.Enforce, policy.Enforce, policy.Shadow}).Draw(rt, "mode")
+					charges = append(charges, c)
+				}
+				type answer struct {
+					v       []verdict
+					allowed bool
+				}
+				var first *answer
+				for name, s := range all {
+					s.now = at
+					v, allowed, err := s.decide(context.Background(), opCheck, charges)
+					if err != nil {
+						rt.Fatalf("%s: %v", name, err)
+					}
+					if got := (answer{v, allowed}); first == nil {
+						first = &got
+					} else if fmt.Sprint(*first) != fmt.Sprint(got) {
+						rt.Fatalf("stores differ: %v, but %s: %v", *first, name, got)
+					}
+				}
+			}
+		})
+	})
 }
 
-// drawElapsed prefers the instants at which something changes.
+// drawElapsed prefers steps to the instants at which the state changes.
 func drawElapsed(rt *rapid.T, r policy.Rule, m *model, at int64) int64 {
-	w := r.WindowMS * 1000
+	w := micros(r.Window)
 	switch rapid.IntRange(0, 5).Draw(rt, "kind of step") {
 	case 0:
 		return 0
 	case 1:
 		return rapid.Int64Range(0, 3*w).Draw(rt, "elapsed")
-	case 2: // the end of the fixed window, or just before
+	case 2: // to the end of the fixed window, or just before
 		return w - at%w - rapid.Int64Range(0, 1).Draw(rt, "before")
-	case 3: // when the oldest unit leaves, or just before
+	case 3: // to the expiry of the oldest unit, or just before
 		if len(m.units) > 0 && m.units[0]+w > at {
 			return m.units[0] + w - at - rapid.Int64Range(0, 1).Draw(rt, "before")
 		}
@@ -120,9 +201,9 @@ func drawElapsed(rt *rapid.T, r policy.Rule, m *model, at int64) int64 {
 	}
 }
 
-func verify(rt *rapid.T, where string, m *model, c Check, at int64, charged bool, n numbers) {
+func verify(rt *rapid.T, where string, m *model, c charge, at int64, charged bool, n numbers) {
 	if want := m.remaining(at); n.remaining != want {
-		rt.Fatalf("%s: remaining is %d, by the definition %d", where, n.remaining, want)
+		rt.Fatalf("%s: remaining is %d, want %d", where, n.remaining, want)
 	}
 	if !m.full(at + n.reset) {
 		rt.Fatalf("%s: not full after reset, %d µs", where, n.reset)
@@ -133,107 +214,20 @@ func verify(rt *rapid.T, where string, m *model, c Check, at int64, charged bool
 	switch {
 	case charged:
 		if n.retry != 0 {
-			rt.Fatalf("%s: charged, and yet retry is %d", where, n.retry)
+			rt.Fatalf("%s: charged, but retry is %d", where, n.retry)
 		}
-	case c.Cost > m.rule.Capacity():
-		if n.retry != -1 {
-			rt.Fatalf("%s: can never fit, and yet retry is %d", where, n.retry)
+	case c.cost > m.rule.Capacity():
+		if n.retry != never {
+			rt.Fatalf("%s: exceeds the capacity, but retry is %d", where, n.retry)
 		}
 	case n.retry < 0:
-		rt.Fatalf("%s: fits some time, and yet retry says never", where)
+		rt.Fatalf("%s: fits later, but retry is never", where)
 	default:
-		if !m.fits(c.Cost, at+n.retry) {
+		if !m.fits(c.cost, at+n.retry) {
 			rt.Fatalf("%s: does not fit after retry, %d µs", where, n.retry)
 		}
-		if n.retry > 0 && m.fits(c.Cost, at+n.retry-1) {
+		if n.retry > 0 && m.fits(c.cost, at+n.retry-1) {
 			rt.Fatalf("%s: fits before retry, %d µs", where, n.retry)
 		}
 	}
-}
-
-// Rules of all algorithms together: each is charged when all allow, none when one denies.
-func TestSeveralRulesAreChargedAllOrNone(t *testing.T) {
-	t.Parallel()
-	all := engines(t, start)
-	run := 0
-	rapid.Check(t, func(rt *rapid.T) {
-		run++
-		at := start
-		var rules []policy.Rule
-		var models []*model
-		for i := range rapid.IntRange(2, 8).Draw(rt, "rules") {
-			r := drawRule(rt, rapid.SampledFrom(algorithms()).Draw(rt, "algorithm"), "r"+strconv.Itoa(i))
-			rules, models = append(rules, r), append(models, newModel(r, at))
-		}
-		c := Check{Policy: "p", Key: strconv.Itoa(run), Rules: rules, Mode: policy.Enforce}
-		for range rapid.IntRange(1, 15).Draw(rt, "steps") {
-			at += rapid.Int64Range(0, 2_000_000).Draw(rt, "elapsed")
-			c.Cost = rapid.Int64Range(1, 4).Draw(rt, "cost")
-			fits := true
-			for _, m := range models {
-				fits = fits && m.fits(c.Cost, at)
-			}
-			for _, m := range models {
-				if fits {
-					m.charge(c.Cost, at)
-				}
-			}
-			for name, e := range all {
-				e.at = at
-				v, allowed, err := e.decide(context.Background(), opCheck, []Check{c})
-				if err != nil {
-					rt.Fatalf("%s: %v", name, err)
-				}
-				if allowed != fits {
-					rt.Fatalf("%s: allowed is %v, by the definition %v", name, allowed, fits)
-				}
-				for i, m := range models {
-					verify(rt, name+", "+m.rule.Name, m, c, at, fits, v[0].rules[i])
-				}
-			}
-		}
-	})
-}
-
-func TestEnginesAgreeOnSeveralChecksAtOnce(t *testing.T) {
-	t.Parallel()
-	all := engines(t, start)
-	run := 0
-	rapid.Check(t, func(rt *rapid.T) {
-		run++
-		at := start
-		rules := make(map[string][]policy.Rule)
-		for _, p := range []string{"a", "b"} {
-			rules[p] = []policy.Rule{drawRule(rt, rapid.SampledFrom(algorithms()).Draw(rt, "algorithm"), "r")}
-		}
-		for range rapid.IntRange(1, 10).Draw(rt, "steps") {
-			at += rapid.Int64Range(0, 1_000_000).Draw(rt, "elapsed")
-			var checks []Check
-			for range rapid.IntRange(1, 4).Draw(rt, "checks") { // the same key may be in one call twice
-				p := rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "policy")
-				checks = append(checks, Check{
-					Policy: p, Key: strconv.Itoa(run), Rules: rules[p], Cost: rapid.Int64Range(1, 4).Draw(rt, "cost"),
-					Mode: rapid.SampledFrom([]policy.Mode{policy.Enforce, policy.Enforce, policy.Shadow}).Draw(rt,
-						"mode"),
-				})
-			}
-			type answer struct {
-				v       []verdict
-				allowed bool
-			}
-			var first *answer
-			for name, e := range all {
-				e.at = at
-				v, allowed, err := e.decide(context.Background(), opCheck, checks)
-				if err != nil {
-					rt.Fatalf("%s: %v", name, err)
-				}
-				if got := (answer{v, allowed}); first == nil {
-					first = &got
-				} else if fmt.Sprint(*first) != fmt.Sprint(got) {
-					rt.Fatalf("engines differ: %v, and %s: %v", *first, name, got)
-				}
-			}
-		}
-	})
 }

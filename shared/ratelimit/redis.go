@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -27,7 +28,7 @@ var (
 	decideScript  = redis.NewScript(quickSource + decideSource)
 )
 
-// operation is what decide.lua does.
+// operation is the first argument of decide.lua.
 type operation string
 
 const (
@@ -35,137 +36,156 @@ const (
 	opPeek   operation = "peek"
 	opRefund operation = "refund"
 
-	// opLog is a check that the front of the script may answer.
+	// opLog is an opCheck that the fast path of the script may answer.
 	opLog operation = "log"
 )
 
-// Redis is the engine that counts in Redis: one script call for all checks of one hash slot.
-type Redis struct {
+// redisStore holds the state in Redis. One script call decides all charges of a hash slot.
+type redisStore struct {
 	conn *redisconn.Conn
-	// now replaces the server's clock in tests: microseconds as text.
-	now func() string
-	// whole keeps tests from the shorter scripts.
-	whole bool
+	// now replaces the server's clock in tests.
+	now func() time.Time
+	// noFastPath sends every check through the whole of decide.lua, in tests.
+	noFastPath bool
 }
 
-// NewRedis makes the engine.
-func NewRedis(conn *redisconn.Conn) *Redis {
-	return &Redis{conn: conn, now: func() string { return "" }}
-}
+func newRedisStore(conn *redisconn.Conn) *redisStore { return &redisStore{conn: conn} }
 
-// stateKey is the key of a policy and a user's key. A policy's name has no "/", so no two pairs
-// share one; the hash tag ends at the first "}", which may be the user's own: all keys of one pair
-// share what is before it.
-func stateKey(c Check) string { return "{rl:" + c.Policy + "/" + c.Key + "}" }
+// stateKey returns the Redis key of a charge's state. A policy's name contains no "/", so every pair
+// of policy and key has its own state key. The hash tag ends at the first "}", which may belong to
+// the caller's key; the keys of one pair share everything before it, and so their hash slot.
+func stateKey(c charge) string { return "{rl:" + c.policy + "/" + c.key + "}" }
 
-func ringKey(c Check, rule string) string { return stateKey(c) + ":" + rule }
+// ringKey returns the Redis key of the charges that a sliding_window rule stores.
+func ringKey(c charge, rule string) string { return stateKey(c) + ":" + rule }
 
-// decide answers checks whose keys share a hash slot.
-func (e *Redis) decide(ctx context.Context, op operation, checks []Check) ([]verdict, bool, error) {
-	if op == opCheck && len(checks) == 1 && !e.whole {
-		if v, known, err := e.buckets(ctx, checks[0]); known || err != nil {
-			return []verdict{v}, v.fits || checks[0].Mode == policy.Shadow, err
+// decide decides charges whose keys share a hash slot.
+func (s *redisStore) decide(ctx context.Context, op operation, charges []charge) ([]verdict, bool, error) {
+	if op == opCheck && len(charges) == 1 && !s.noFastPath {
+		if v, decided, err := s.decideBuckets(ctx, charges[0]); decided || err != nil {
+			return []verdict{v}, v.fits || charges[0].Mode == policy.Shadow, err
 		}
 	}
-	keys, args := e.arguments(op, checks)
-	reply, err := e.conn.Run(ctx, decideScript, keys, args...)
+
+	keys, args := s.arguments(op, charges)
+	reply, err := s.conn.Run(ctx, decideScript, keys, args...)
 	if err != nil {
 		return nil, false, err
 	}
 	values, ok := reply.([]any)
 	if !ok {
-		return nil, false, fmt.Errorf("unexpected reply of decide: %v", reply)
+		return nil, false, fmt.Errorf("error reading the reply of decide.lua: unexpected %v", reply)
 	}
-	return verdicts(checks, values)
+
+	return verdicts(charges, values)
 }
 
-func (e *Redis) arguments(op operation, checks []Check) ([]string, []any) {
-	keys := make([]string, 0, 2*len(checks))
-	args := make([]any, 0, 4+len(checks)*10)
-	args = append(args, string(e.shape(op, checks)), e.now(), len(checks), invalidChannel)
-	for _, c := range checks {
+// arguments returns the KEYS and ARGV of decide.lua; the script documents them.
+func (s *redisStore) arguments(op operation, charges []charge) ([]string, []any) {
+	keys := make([]string, 0, 2*len(charges))
+	args := make([]any, 0, 4+len(charges)*10)
+	args = append(args, string(s.fastPath(op, charges)), s.clock(), len(charges), invalidChannel)
+	for _, c := range charges {
 		keys = append(keys, stateKey(c))
 		enforced := 1
 		if c.Mode == policy.Shadow {
 			enforced = 0
 		}
-		args = append(args, c.Policy+"/"+c.Key, c.Cost, enforced, len(c.Rules))
+		args = append(args, c.policy+"/"+c.key, c.cost, enforced, len(c.Rules))
 		for _, r := range c.Rules {
 			if r.Algorithm == policy.SlidingWindow {
 				keys = append(keys, ringKey(c, r.Name))
 			}
-			args = append(args, signature("", r), r.Limit, r.WindowMS*1000, r.Capacity(), r.Tick())
+			args = append(args, signature("", r), r.Limit, r.Window.Microseconds(), r.Capacity(),
+				r.Tick().Microseconds())
 		}
 	}
+
 	return keys, args
 }
 
-// shape tells the script when it may try its front first.
-func (e *Redis) shape(op operation, checks []Check) operation {
-	if op != opCheck || len(checks) != 1 || e.whole {
+// clock returns the instant of a test in microseconds, or "" for the server's clock.
+func (s *redisStore) clock() string {
+	if s.now == nil {
+		return ""
+	}
+
+	return strconv.FormatInt(s.now().UnixMicro(), 10)
+}
+
+// fastPath returns opLog in place of op for a check that the fast path of the script supports.
+func (s *redisStore) fastPath(op operation, charges []charge) operation {
+	if op != opCheck || len(charges) != 1 || s.noFastPath {
 		return op
 	}
-	if rules := checks[0].Rules; len(rules) == 1 && rules[0].Algorithm == policy.SlidingWindow {
+	if rules := charges[0].Rules; len(rules) == 1 && rules[0].Algorithm == policy.SlidingWindow {
 		return opLog
 	}
+
 	return op
 }
 
-// signature is a rule as its line in the state begins, and what stands before it: where it differs,
-// the state was written under another rule.
-func signature(before string, r policy.Rule) string {
+// signature returns prefix and the definition of a rule, as its line in the state begins. A state
+// whose line begins differently was written under another definition.
+func signature(prefix string, r policy.Rule) string {
 	b := make([]byte, 0, 96)
-	b = append(append(append(append(append(b, before...), r.Name...), ' '), r.Algorithm...), ' ')
-	for _, n := range [...]int64{r.Limit, r.WindowMS * 1000, r.Tick()} {
+	b = append(append(append(append(append(b, prefix...), r.Name...), ' '), r.Algorithm...), ' ')
+	for _, n := range [...]int64{r.Limit, r.Window.Microseconds(), r.Tick().Microseconds()} {
 		b = append(strconv.AppendInt(b, n, 10), ' ')
 	}
+
 	return string(b)
 }
 
-func verdicts(checks []Check, values []any) ([]verdict, bool, error) {
+// verdicts parses the reply of decide.lua.
+func verdicts(charges []charge, values []any) ([]verdict, bool, error) {
 	want := 1
-	for _, c := range checks {
+	for _, c := range charges {
 		want += 1 + 3*len(c.Rules)
 	}
 	if len(values) != want {
-		return nil, false, fmt.Errorf("decide replied with %d numbers, not %d", len(values), want)
+		return nil, false, fmt.Errorf("error reading the reply of decide.lua: %d numbers, want %d", len(values), want)
 	}
+
 	next := func() int64 {
 		n, _ := values[0].(int64)
 		values = values[1:]
 		return n
 	}
 	allowed := next() == 1
-	out := make([]verdict, len(checks))
-	for i, c := range checks {
+	out := make([]verdict, len(charges))
+	for i, c := range charges {
 		out[i] = verdict{fits: next() == 1, rules: make([]numbers, len(c.Rules))}
 		for j := range c.Rules {
 			out[i].rules[j] = numbers{remaining: next(), reset: next(), retry: next()}
 		}
 	}
+
 	return out, allowed, nil
 }
 
-// reset forgets a key.
-func (e *Redis) reset(ctx context.Context, c Check) error {
+// reset deletes the state of a key and announces it to the other instances.
+func (s *redisStore) reset(ctx context.Context, c charge) error {
 	keys := []string{stateKey(c)}
 	for _, r := range c.Rules {
 		keys = append(keys, ringKey(c, r.Name))
 	}
-	return e.conn.Do(ctx, func(ctx context.Context) error {
-		err := e.conn.Client().Del(ctx, keys...).Err()
+
+	return s.conn.Do(ctx, func(ctx context.Context) error {
+		err := s.conn.Client().Del(ctx, keys...).Err()
 		if err == nil {
-			err = e.conn.Client().Publish(ctx, invalidChannel, c.Policy+"/"+c.Key).Err()
+			err = s.conn.Client().Publish(ctx, invalidChannel, c.policy+"/"+c.key).Err()
 		}
 		return err
 	})
 }
 
-// slot groups keys that one script may touch. Alone, every key may be in one call; in a cluster
-// those that share a hash tag.
-func (e *Redis) slot(c Check) string {
-	if _, cluster := e.conn.Client().(*redis.ClusterClient); !cluster {
+// slot returns the hash slot of a charge's keys. One script call may use keys of one slot only;
+// outside a cluster, all keys count as one slot.
+func (s *redisStore) slot(c charge) string {
+	if _, cluster := s.conn.Client().(*redis.ClusterClient); !cluster {
 		return ""
 	}
+
 	return strconv.Itoa(redisconn.Slot(stateKey(c)))
 }

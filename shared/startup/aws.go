@@ -1,7 +1,6 @@
 package startup
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -46,7 +45,8 @@ func awsConfig(getenv func(string) string) (aws.Config, error) {
 	case 1:
 		return aws.Config{}, fmt.Errorf("%s is not set; Lambda sets it, set it yourself elsewhere", missing[0])
 	default:
-		return aws.Config{}, errors.New(strings.Join(missing, " and ") + " are not set; Lambda sets them, set them yourself elsewhere")
+		return aws.Config{}, fmt.Errorf("%s are not set; Lambda sets them, set them yourself elsewhere",
+			strings.Join(missing, " and "))
 	}
 
 	cfg := aws.Config{

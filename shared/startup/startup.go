@@ -1,10 +1,10 @@
 // Package startup starts the functions: it reads the environment, opens the connections to Redis
-// and AWS, makes the log and the metrics, and runs the Lambda handler. No other package reads the
-// environment.
+// and AWS, makes the log and the metrics, and runs the Lambda handler. No other package interprets
+// the environment.
 //
 // A function's main.go is the wiring:
 //
-//	func main() { startup.Main("limit", build) }
+//	func main() { os.Exit(startup.Run("limit", build, os.Getenv, os.Stdout, os.Stderr)) }
 //
 //	func build(ctx context.Context, env *startup.Env) (any, error) {
 //		conn, table := env.Redis(redisconn.Config{}), env.Table("SLUICE_POLICY_TABLE", "policies")
@@ -18,7 +18,7 @@ package startup
 import (
 	"context"
 	"fmt"
-	"os"
+	"io"
 	"os/signal"
 	"syscall"
 
@@ -31,27 +31,28 @@ import (
 // uses anything that it got from the environment.
 type Build func(ctx context.Context, env *Env) (handler any, err error)
 
-// Main runs a function until its process ends. If build fails, Main prints each problem and exits
-// with the status 1.
-func Main(function string, build Build) {
+// Run runs a function and returns the exit status of its process. The log and the metrics go to out.
+// If build fails, Run prints each problem to errOut and returns 1.
+func Run(function string, build Build, getenv func(string) string, out, errOut io.Writer) int {
 	redisconn.SilenceDriver()
 	ctx := context.Background()
-	env := NewEnv(function, os.Getenv, os.Stdout)
+	env := NewEnv(function, getenv, out)
 
 	handler, err := build(ctx, env)
 	if err != nil {
 		for _, problem := range problems(err) {
-			fmt.Fprintf(os.Stderr, "%s: %s\n", function, problem)
+			_, _ = fmt.Fprintf(errOut, "%s: %s\n", function, problem)
 		}
-		os.Exit(1)
+		return 1
 	}
 	if env.drain == nil {
 		lambda.StartWithOptions(handler, lambda.WithContext(ctx))
-		return
+		return 0
 	}
 	go lambda.StartWithOptions(handler, lambda.WithContext(ctx))
 	<-env.terminating.Done()
 	env.drain()
+	return 0
 }
 
 // DrainOnSIGTERM keeps the process alive after a SIGTERM until drain returns. The returned context

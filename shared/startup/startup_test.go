@@ -2,6 +2,7 @@ package startup
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"maps"
@@ -72,9 +73,34 @@ func TestErr(t *testing.T) {
 			"AWS_REGION is not set; Lambda sets it, set it yourself elsewhere")
 	})
 
-	t.Run("another error is one problem", func(t *testing.T) {
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+
+	run := func(build Build) (status int, printed string) {
+		var errOut bytes.Buffer
+		status = Run("limit", build, func(string) string { return "" }, io.Discard, &errOut)
+		return status, errOut.String()
+	}
+
+	t.Run("prints each mistake of the environment on a line", func(t *testing.T) {
 		t.Parallel()
-		require.Len(t, problems(errors.New("broken")), 1)
+		status, printed := run(func(_ context.Context, env *Env) (any, error) {
+			env.Redis(redisconn.Config{})
+			env.Table("SLUICE_POLICY_TABLE", "policies")
+			return nil, env.Err()
+		})
+		require.Equal(t, 1, status)
+		require.Equal(t, "limit: SLUICE_REDIS_URL is not set; give a redis:// or rediss:// URL\n"+
+			"limit: SLUICE_POLICY_TABLE is not set; give the name of the DynamoDB table of the policies\n", printed)
+	})
+
+	t.Run("prints another error", func(t *testing.T) {
+		t.Parallel()
+		status, printed := run(func(context.Context, *Env) (any, error) { return nil, errors.New("broken") })
+		require.Equal(t, 1, status)
+		require.Equal(t, "limit: broken\n", printed)
 	})
 }
 
@@ -172,14 +198,16 @@ func TestRedisRefuses(t *testing.T) {
 		"an unknown authentication": {map[string]string{"SLUICE_REDIS_AUTH": "kerberos"},
 			`SLUICE_REDIS_AUTH is "kerberos"; give none, password or iam`},
 		"a password without a secret": {map[string]string{"SLUICE_REDIS_AUTH": "password"},
-			"SLUICE_REDIS_SECRET_ARN is not set; SLUICE_REDIS_AUTH=password needs the ARN of the secret with the password"},
+			"SLUICE_REDIS_SECRET_ARN is not set; SLUICE_REDIS_AUTH=password needs the ARN of the secret with the " +
+				"password"},
 		"iam without a user": {map[string]string{"SLUICE_REDIS_AUTH": "iam", "SLUICE_REDIS_IAM_RESOURCE": "c"},
 			"SLUICE_REDIS_USER is not set; SLUICE_REDIS_AUTH=iam needs the name of the ElastiCache user"},
 		"iam without a cache": {map[string]string{"SLUICE_REDIS_AUTH": "iam", "SLUICE_REDIS_USER": "u"},
 			"SLUICE_REDIS_IAM_RESOURCE is not set; SLUICE_REDIS_AUTH=iam needs the name of the replication group or " +
 				"serverless cache"},
 		"iam outside of AWS": {map[string]string{
-			"SLUICE_REDIS_AUTH": "iam", "SLUICE_REDIS_USER": "u", "SLUICE_REDIS_IAM_RESOURCE": "c", "AWS_ACCESS_KEY_ID": "",
+			"SLUICE_REDIS_AUTH": "iam", "SLUICE_REDIS_USER": "u", "SLUICE_REDIS_IAM_RESOURCE": "c",
+			"AWS_ACCESS_KEY_ID": "",
 		}, "AWS_ACCESS_KEY_ID is not set; Lambda sets it, set it yourself elsewhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -233,8 +261,8 @@ func TestLockNodes(t *testing.T) {
 		env := environment(map[string]string{"SLUICE_LOCK_NODES": "redis://a:1,redis://b:1",
 			"SLUICE_LOCK_IAM_RESOURCES": "a"})
 		env.LockNodes(time.Second)
-		require.EqualError(t, env.Err(), "SLUICE_LOCK_IAM_RESOURCES lists 1 caches and SLUICE_LOCK_NODES lists 2 URLs; "+
-			"give one cache for each URL, in the same order")
+		require.EqualError(t, env.Err(), "SLUICE_LOCK_IAM_RESOURCES lists 1 caches and SLUICE_LOCK_NODES lists 2 "+
+			"URLs; give one cache for each URL, in the same order")
 	})
 
 	t.Run("refuses caches without a user", func(t *testing.T) {

@@ -1,8 +1,8 @@
-// Package dynamopolicy keeps limiter policies in DynamoDB: one item each, with a version that every
-// write checks.
+// Package dynamopolicy stores policies in DynamoDB: one item for each policy, with a version that
+// every write checks.
 //
-// A deleted policy leaves its name and version behind, so that versions rise also when it is made
-// anew: an entity tag from before never fits.
+// A deleted policy leaves an item with its name and version. Versions therefore increase even when a
+// policy is deleted and created again, and an old entity tag never matches the new policy.
 package dynamopolicy
 
 import (
@@ -26,19 +26,19 @@ import (
 // callTimeout bounds one call to DynamoDB, retries included.
 const callTimeout = 2 * time.Second
 
-// Store keeps policies in one table.
+// Store stores policies in one table.
 type Store struct {
 	client *dynamodb.Client
 	table  string
 	now    func() time.Time
 }
 
-// New makes a Store.
+// New returns a store that uses the table, whose key is that of [TableInput].
 func New(client *dynamodb.Client, table string) *Store {
 	return &Store{client: client, table: table, now: time.Now}
 }
 
-// TableInput describes the table: partition key "name".
+// TableInput returns the definition of the table: its partition key is "name".
 func TableInput(table string) *dynamodb.CreateTableInput {
 	return &dynamodb.CreateTableInput{
 		TableName: aws.String(table), BillingMode: types.BillingModePayPerRequest,
@@ -48,21 +48,22 @@ func TableInput(table string) *dynamodb.CreateTableInput {
 	}
 }
 
-// Get reads a policy, strongly consistent. Errors: policy_not_found, store_unavailable.
+// Get reads a policy with strong consistency. Errors: [policy.ErrNotFound],
+// [policy.ErrUnavailable].
 func (s *Store) Get(ctx context.Context, name string) (policy.Stored, error) {
 	r, err := s.read(ctx, name)
-	if err == nil && !r.present {
-		err = fault.New(fault.PolicyNotFound, "there is no policy %q", name)
+	if err == nil && !r.exists {
+		err = notFound(name)
 	}
+
 	return r.policy, err
 }
 
-// record is an item: a policy, or what one that was deleted left behind. Without an item the
-// version is 0.
+// record is an item: a policy, or the version of a deleted one.
 type record struct {
 	policy  policy.Stored
-	version int64
-	present bool
+	version int64 // 0 if there is no item
+	exists  bool  // false if there is no item, or if the policy is deleted
 }
 
 func (s *Store) read(ctx context.Context, name string) (record, error) {
@@ -79,19 +80,19 @@ func (s *Store) read(ctx context.Context, name string) (record, error) {
 	return decode(out.Item)
 }
 
-// Condition is what a write demands of the policy that is there.
+// Condition is a precondition of a write. The zero value writes unconditionally.
 type Condition struct {
-	// ETag is the entity tag that it must have; "" demands none, "*" any.
+	// ETag is the entity tag that the stored policy must have. "*" matches every policy.
 	ETag string
-	// Absent demands that there is none.
+	// Absent requires that no policy has the name.
 	Absent bool
 }
 
-// attempts bounds how often a write without a condition starts anew because of others' writes.
+// attempts bounds how often an unconditional write is retried after concurrent writes.
 const attempts = 8
 
-// Put writes a normalized policy and reports whether it was new. Errors: precondition_failed,
-// store_unavailable.
+// Put writes a normalized policy and reports whether it was created. Errors:
+// [policy.ErrPreconditionFailed], [policy.ErrUnavailable].
 func (s *Store) Put(ctx context.Context, p policy.Policy,
 	when Condition) (stored policy.Stored, created bool, err error) {
 	for range attempts {
@@ -99,60 +100,62 @@ func (s *Store) Put(ctx context.Context, p policy.Policy,
 		if err != nil {
 			return policy.Stored{}, false, err
 		}
-		stored = policy.Stored{Policy: p, Version: before.version + 1, UpdatedAt: instant.Format(s.now())}
-		text, err := json.Marshal(p)
+		now := s.now().UTC().Truncate(time.Millisecond)
+		stored = policy.Stored{Policy: p, Version: before.version + 1, UpdatedAt: now}
+		text, err := json.Marshal(p.Document())
 		if err != nil {
 			return policy.Stored{}, false, fmt.Errorf("error encoding a policy: %w", err)
 		}
 		err = s.write(ctx, p.Name, before.version,
-			map[string]types.AttributeValue{"policy": str(string(text)), "updated_at": str(stored.UpdatedAt)})
+			map[string]types.AttributeValue{"policy": str(string(text)), "updated_at": str(instant.Format(now))})
 		if err == nil {
-			return stored, !before.present, nil
+			return stored, !before.exists, nil
 		}
 		if fault.CodeOf(err) != fault.PreconditionFailed {
 			return policy.Stored{}, false, err
 		}
 	}
-	return policy.Stored{}, false, busy(p.Name)
+	return policy.Stored{}, false, changed(p.Name)
 }
 
-// Delete removes a policy. Errors: policy_not_found, precondition_failed, store_unavailable.
+// Delete deletes a policy. Errors: [policy.ErrNotFound], [policy.ErrPreconditionFailed],
+// [policy.ErrUnavailable].
 func (s *Store) Delete(ctx context.Context, name string, when Condition) error {
 	for range attempts {
 		before, err := s.check(ctx, name, when)
 		if err != nil {
 			return err
 		}
-		if !before.present {
-			return fault.New(fault.PolicyNotFound, "there is no policy %q", name)
+		if !before.exists {
+			return notFound(name)
 		}
 		deleted := map[string]types.AttributeValue{"deleted_at": str(instant.Format(s.now()))}
 		if err = s.write(ctx, name, before.version, deleted); fault.CodeOf(err) != fault.PreconditionFailed {
 			return err
 		}
 	}
-	return busy(name)
+	return changed(name)
 }
 
-// check reads what is there and demands the condition of it. The write that follows is conditional
-// on the version that was read.
+// check reads the current item and checks the condition. The write that follows is conditional on
+// the version that was read.
 func (s *Store) check(ctx context.Context, name string, when Condition) (record, error) {
 	current, err := s.read(ctx, name)
 	switch {
 	case err != nil:
 		return record{}, err
-	case !current.present && when.ETag != "":
-		return record{}, fault.New(fault.PreconditionFailed, "there is no policy %q to match If-Match", name)
-	case current.present && when.Absent:
-		return record{}, fault.New(fault.PreconditionFailed, "there is a policy %q already (If-None-Match: *)", name)
-	case current.present && when.ETag != "" && when.ETag != "*" && when.ETag != current.policy.ETag():
-		return record{}, fault.New(fault.PreconditionFailed, "the policy %q has changed: read it again",
+	case !current.exists && when.ETag != "":
+		return record{}, fault.New(fault.PreconditionFailed, "no policy %q exists to match If-Match", name)
+	case current.exists && when.Absent:
+		return record{}, fault.New(fault.PreconditionFailed, "the policy %q already exists (If-None-Match: *)", name)
+	case current.exists && when.ETag != "" && when.ETag != "*" && when.ETag != current.policy.ETag():
+		return record{}, fault.New(fault.PreconditionFailed, "the policy %q has changed; read it again",
 			name).With("etag", current.policy.ETag())
 	}
 	return current, nil
 }
 
-// write puts an item of the next version in the place of one whose version is before.
+// write replaces the item, whose version must be before, by one with the next version.
 func (s *Store) write(ctx context.Context, name string, before int64, item map[string]types.AttributeValue) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -172,18 +175,23 @@ func (s *Store) write(ctx context.Context, name string, before int64, item map[s
 	case err == nil:
 		return nil
 	case errors.As(err, &failed):
-		return busy(name)
+		return changed(name)
 	default:
 		return fault.Unavailable("policy", err)
 	}
 }
 
-func busy(name string) error {
-	return fault.New(fault.PreconditionFailed, "the policy %q was changed meanwhile: read it again", name)
+func notFound(name string) error {
+	return fault.New(fault.PolicyNotFound, "no policy has the name %q", name)
 }
 
-// List reads a page of up to limit policies, in no order, from an opaque cursor ("" at first); next
-// is "" on the last page. Errors: invalid_request for a bad cursor, store_unavailable.
+func changed(name string) error {
+	return fault.New(fault.PreconditionFailed, "the policy %q was changed concurrently; read it again", name)
+}
+
+// List reads a page of up to limit policies in arbitrary order. cursor is "" for the first page, then
+// the next of the page before; next is "" on the last page. Errors: [policy.ErrInvalid] for an invalid
+// cursor, [policy.ErrUnavailable].
 func (s *Store) List(ctx context.Context, limit int32, cursor string) (page []policy.Stored, next string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -191,11 +199,11 @@ func (s *Store) List(ctx context.Context, limit int32, cursor string) (page []po
 	if cursor != "" {
 		name, err := base64.RawURLEncoding.DecodeString(cursor)
 		if err != nil || !fault.ValidName(string(name)) {
-			return nil, "", fault.Invalid("cursor", "is not a cursor of this listing")
+			return nil, "", fault.Invalid("cursor", "must be the next_cursor of the previous page")
 		}
 		input.ExclusiveStartKey = key(string(name))
 	}
-	for { // what deleted policies left behind makes room for more
+	for { // the items of deleted policies do not fill the page
 		input.Limit = aws.Int32(limit - int32(len(page)))
 		out, err := s.client.Scan(ctx, input)
 		if err != nil {
@@ -206,7 +214,7 @@ func (s *Store) List(ctx context.Context, limit int32, cursor string) (page []po
 			if err != nil {
 				return nil, "", err
 			}
-			if r.present {
+			if r.exists {
 				page = append(page, r.policy)
 			}
 		}
@@ -221,7 +229,7 @@ func (s *Store) List(ctx context.Context, limit int32, cursor string) (page []po
 	}
 }
 
-// Ping tells whether the table answers.
+// Ping reports whether the table answers. Errors: [policy.ErrUnavailable].
 func (s *Store) Ping(ctx context.Context) error {
 	_, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(s.table), Key: key("sluice-health")})
 	if err != nil {
@@ -233,11 +241,11 @@ func (s *Store) Ping(ctx context.Context) error {
 func decode(item map[string]types.AttributeValue) (record, error) {
 	version, ok := item["version"].(*types.AttributeValueMemberN)
 	if !ok {
-		return record{}, errors.New("a policy item lacks its version")
+		return record{}, errors.New("error decoding a policy: the version is missing")
 	}
 	n, err := strconv.ParseInt(version.Value, 10, 64)
 	if err != nil {
-		return record{}, fmt.Errorf("error decoding a policy's version: %w", err)
+		return record{}, fmt.Errorf("error decoding the version of a policy: %w", err)
 	}
 	if _, deleted := item["deleted_at"]; deleted {
 		return record{version: n}, nil
@@ -245,13 +253,21 @@ func decode(item map[string]types.AttributeValue) (record, error) {
 	text, ok := item["policy"].(*types.AttributeValueMemberS)
 	updated, dated := item["updated_at"].(*types.AttributeValueMemberS)
 	if !ok || !dated {
-		return record{}, errors.New("a policy item lacks an attribute")
+		return record{}, errors.New("error decoding a policy: an attribute is missing")
 	}
-	r := record{version: n, present: true, policy: policy.Stored{Version: n, UpdatedAt: updated.Value}}
-	if err := json.Unmarshal([]byte(text.Value), &r.policy.Policy); err != nil {
+
+	var d policy.Document
+	if err := json.Unmarshal([]byte(text.Value), &d); err != nil {
 		return record{}, fmt.Errorf("error decoding a policy: %w", err)
 	}
-	return r, nil
+	at, err := instant.Parse(updated.Value)
+	if err != nil {
+		return record{}, fmt.Errorf("error decoding the instant of a policy: %w", err)
+	}
+
+	stored := policy.Stored{Policy: d.Policy(), Version: n, UpdatedAt: at}
+
+	return record{version: n, exists: true, policy: stored}, nil
 }
 
 func key(name string) map[string]types.AttributeValue {

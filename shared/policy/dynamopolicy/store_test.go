@@ -21,7 +21,7 @@ import (
 
 // Conditions of a write.
 var (
-	anyhow   = dynamopolicy.Condition{}
+	always   = dynamopolicy.Condition{}
 	absent   = dynamopolicy.Condition{Absent: true}
 	existing = dynamopolicy.Condition{ETag: "*"}
 )
@@ -34,11 +34,11 @@ func open(t *testing.T) *dynamopolicy.Store {
 	return dynamopolicy.New(a.DynamoDB, a.CreateTable(t, dynamopolicy.TableInput(redistest.Name("policies"))))
 }
 
-// limited is a valid policy with one rule.
+// limited returns a valid policy with one rule.
 func limited(t *testing.T, name string, limit int64) policy.Policy {
 	t.Helper()
 	p, err := policy.Policy{Name: name, Rules: []policy.Rule{{Name: "r", Algorithm: policy.GCRA, Limit: limit,
-		WindowMS: 1000}}}.Normalize()
+		Window: time.Second}}}.Normalize()
 	require.NoError(t, err)
 	return p
 }
@@ -50,76 +50,126 @@ func put(t *testing.T, s *dynamopolicy.Store, name string, limit int64, when dyn
 	return stored
 }
 
-func TestWhatIsPutIsRead(t *testing.T) {
+func TestPut(t *testing.T) {
 	t.Parallel()
-	s := open(t)
-	p := limited(t, "login", 5)
-	p.Description, p.NoDenyCache = "ü", true
-	p.Overrides = []policy.Override{{Key: "bot-*", Mode: policy.Deny}, {Key: "gold", Rules: p.Rules}}
-	_, err := s.Get(t.Context(), "login")
-	require.Equal(t, fault.PolicyNotFound, fault.CodeOf(err))
+	t.Run("stored policy: is read unchanged", func(t *testing.T) {
+		t.Parallel()
+		s := open(t)
+		p := limited(t, "login", 5)
+		p.Description, p.NoDenyCache = "ü", true
+		p.Overrides = []policy.Override{{Key: "bot-*", Mode: policy.Deny}, {Key: "gold", Rules: p.Rules}}
+		_, err := s.Get(t.Context(), "login")
+		require.Equal(t, fault.PolicyNotFound, fault.CodeOf(err))
 
-	stored, created, err := s.Put(t.Context(), p, anyhow)
-	require.NoError(t, err)
-	require.True(t, created)
-	require.EqualValues(t, 1, stored.Version)
-	at, err := time.Parse("2006-01-02T15:04:05.000Z", stored.UpdatedAt)
-	require.NoError(t, err)
-	require.WithinDuration(t, time.Now(), at, time.Minute)
+		stored, created, err := s.Put(t.Context(), p, always)
+		require.NoError(t, err)
+		require.True(t, created)
+		require.EqualValues(t, 1, stored.Version)
+		require.WithinDuration(t, time.Now(), stored.UpdatedAt, time.Minute)
+		require.Zero(t, stored.UpdatedAt.Nanosecond()%int(time.Millisecond), "the API shows milliseconds")
 
-	read, err := s.Get(t.Context(), "login")
-	require.NoError(t, err)
-	require.Equal(t, stored, read)
-	require.Equal(t, p, read.Policy)
-	require.Equal(t, stored.ETag(), read.ETag())
+		read, err := s.Get(t.Context(), "login")
+		require.NoError(t, err)
+		require.Equal(t, stored, read)
+		require.Equal(t, p, read.Policy)
+		require.Equal(t, stored.ETag(), read.ETag())
 
-	stored, created, err = s.Put(t.Context(), p, anyhow)
-	require.NoError(t, err)
-	require.False(t, created)
-	require.EqualValues(t, 2, stored.Version)
+		stored, created, err = s.Put(t.Context(), p, always)
+		require.NoError(t, err)
+		require.False(t, created)
+		require.EqualValues(t, 2, stored.Version)
+	})
+
+	t.Run("condition: decides whether the policy is written", func(t *testing.T) {
+		t.Parallel()
+		s := open(t)
+		first := put(t, s, "old", 1, absent)
+		second := put(t, s, "old", 2, matching(first))
+		for _, tc := range []struct {
+			name, policy string
+			when         dynamopolicy.Condition
+			want         fault.Code
+		}{
+			{"absent required, and absent", "new-1", absent, ""},
+			{"absent required, but stored", "old", absent, fault.PreconditionFailed},
+			{"any version required, and stored", "old", existing, ""},
+			{"any version required, but absent", "new-2", existing, fault.PreconditionFailed},
+			{"an old version required", "old", matching(first), fault.PreconditionFailed},
+			{"a version required, but absent", "new-3", matching(second), fault.PreconditionFailed},
+		} {
+			_, _, err := s.Put(t.Context(), limited(t, tc.policy, 9), tc.when)
+			require.Equal(t, tc.want, fault.CodeOf(err), "%s: %v", tc.name, err)
+		}
+		_, _, err := s.Put(t.Context(), limited(t, "old", 9), matching(first))
+		var f *fault.Error
+		require.ErrorAs(t, err, &f)
+		current, err := s.Get(t.Context(), "old")
+		require.NoError(t, err)
+		require.Equal(t, current.ETag(), f.Extra["etag"], "the error carries the current ETag")
+	})
+
+	t.Run("concurrent conditional writes: one succeeds", func(t *testing.T) {
+		t.Parallel()
+		s := open(t)
+		for _, when := range []func() dynamopolicy.Condition{
+			func() dynamopolicy.Condition { return absent },
+			func() dynamopolicy.Condition {
+				current, err := s.Get(t.Context(), "p")
+				require.NoError(t, err)
+				return matching(current)
+			},
+		} {
+			condition := when()
+			var won atomic.Int64
+			var wait sync.WaitGroup
+			for i := range 8 {
+				wait.Go(func() {
+					_, _, err := s.Put(t.Context(), limited(t, "p", int64(i+1)), condition)
+					switch fault.CodeOf(err) {
+					case "":
+						won.Add(1)
+					case fault.PreconditionFailed:
+					default:
+						t.Errorf("unexpected: %v", err)
+					}
+				})
+			}
+			wait.Wait()
+			require.EqualValues(t, 1, won.Load())
+		}
+	})
+
+	t.Run("concurrent unconditional writes: all succeed", func(t *testing.T) {
+		t.Parallel()
+		s := open(t)
+		var wait sync.WaitGroup
+		for i := range 4 {
+			wait.Go(func() {
+				if _, _, err := s.Put(t.Context(), limited(t, "p", int64(i+1)), always); err != nil {
+					t.Errorf("unexpected: %v", err)
+				}
+			})
+		}
+		wait.Wait()
+		current, err := s.Get(t.Context(), "p")
+		require.NoError(t, err)
+		require.EqualValues(t, 4, current.Version, "every write was stored")
+	})
 }
 
-func TestAWriteKeepsToItsCondition(t *testing.T) {
+func TestDelete(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	first := put(t, s, "old", 1, absent)
-	second := put(t, s, "old", 2, matching(first))
-	for _, tc := range []struct {
-		name, policy string
-		when         dynamopolicy.Condition
-		want         fault.Code
-	}{
-		{"none may be there, and none is", "new-1", absent, ""},
-		{"none may be there, and one is", "old", absent, fault.PreconditionFailed},
-		{"one must be there, and one is", "old", existing, ""},
-		{"one must be there, and none is", "new-2", existing, fault.PreconditionFailed},
-		{"it must be of a version that is gone", "old", matching(first), fault.PreconditionFailed},
-		{"it must be of a version, and none is there", "new-3", matching(second), fault.PreconditionFailed},
-	} {
-		_, _, err := s.Put(t.Context(), limited(t, tc.policy, 9), tc.when)
-		require.Equal(t, tc.want, fault.CodeOf(err), "%s: %v", tc.name, err)
-	}
-	_, _, err := s.Put(t.Context(), limited(t, "old", 9), matching(first))
-	var f *fault.Error
-	require.ErrorAs(t, err, &f)
-	current, err := s.Get(t.Context(), "old")
-	require.NoError(t, err)
-	require.Equal(t, current.ETag(), f.Extra["etag"], "the refusal tells what is there now")
-}
-
-func TestADeletedPolicyIsGoneAndItsSuccessorGoesOnWithItsVersions(t *testing.T) {
-	t.Parallel()
-	s := open(t)
-	require.Equal(t, fault.PolicyNotFound, fault.CodeOf(s.Delete(t.Context(), "p", anyhow)))
+	require.Equal(t, fault.PolicyNotFound, fault.CodeOf(s.Delete(t.Context(), "p", always)))
 	require.Equal(t, fault.PreconditionFailed, fault.CodeOf(s.Delete(t.Context(), "p", existing)))
 	first := put(t, s, "p", 1, absent)
-	second := put(t, s, "p", 2, anyhow)
+	second := put(t, s, "p", 2, always)
 	require.Equal(t, fault.PreconditionFailed, fault.CodeOf(s.Delete(t.Context(), "p", matching(first))))
 	require.NoError(t, s.Delete(t.Context(), "p", matching(second)))
 
 	_, err := s.Get(t.Context(), "p")
 	require.Equal(t, fault.PolicyNotFound, fault.CodeOf(err))
-	require.Equal(t, fault.PolicyNotFound, fault.CodeOf(s.Delete(t.Context(), "p", anyhow)))
+	require.Equal(t, fault.PolicyNotFound, fault.CodeOf(s.Delete(t.Context(), "p", always)))
 	_, _, err = s.Put(t.Context(), limited(t, "p", 2), matching(second))
 	require.Equal(t, fault.PreconditionFailed, fault.CodeOf(err))
 	page, _, err := s.List(t.Context(), 10, "")
@@ -130,58 +180,10 @@ func TestADeletedPolicyIsGoneAndItsSuccessorGoesOnWithItsVersions(t *testing.T) 
 	require.NoError(t, err)
 	require.True(t, created)
 	require.Greater(t, again.Version, second.Version)
-	require.NotEqual(t, second.ETag(), again.ETag(), "the same text, and yet another policy")
+	require.NotEqual(t, second.ETag(), again.ETag(), "the same content with another version")
 }
 
-func TestOfManyWritersOnOneVersionOneWins(t *testing.T) {
-	t.Parallel()
-	s := open(t)
-	for _, when := range []func() dynamopolicy.Condition{
-		func() dynamopolicy.Condition { return absent },
-		func() dynamopolicy.Condition {
-			current, err := s.Get(t.Context(), "p")
-			require.NoError(t, err)
-			return matching(current)
-		},
-	} {
-		condition := when()
-		var won atomic.Int64
-		var wait sync.WaitGroup
-		for i := range 8 {
-			wait.Go(func() {
-				_, _, err := s.Put(t.Context(), limited(t, "p", int64(i+1)), condition)
-				switch fault.CodeOf(err) {
-				case "":
-					won.Add(1)
-				case fault.PreconditionFailed:
-				default:
-					t.Errorf("unexpected: %v", err)
-				}
-			})
-		}
-		wait.Wait()
-		require.EqualValues(t, 1, won.Load())
-	}
-}
-
-func TestWritersWithoutAConditionAllSucceedOneAfterTheOther(t *testing.T) {
-	t.Parallel()
-	s := open(t)
-	var wait sync.WaitGroup
-	for i := range 4 {
-		wait.Go(func() {
-			if _, _, err := s.Put(t.Context(), limited(t, "p", int64(i+1)), anyhow); err != nil {
-				t.Errorf("unexpected: %v", err)
-			}
-		})
-	}
-	wait.Wait()
-	current, err := s.Get(t.Context(), "p")
-	require.NoError(t, err)
-	require.EqualValues(t, 4, current.Version, "no write was lost")
-}
-
-func TestPoliciesAreListedInFullPagesAndEachOnce(t *testing.T) {
+func TestList(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	var want []string
@@ -189,7 +191,7 @@ func TestPoliciesAreListedInFullPagesAndEachOnce(t *testing.T) {
 		name := fmt.Sprintf("p%02d", i)
 		put(t, s, name, 1, absent)
 		if i%3 == 1 {
-			require.NoError(t, s.Delete(t.Context(), name, anyhow))
+			require.NoError(t, s.Delete(t.Context(), name, always))
 		} else {
 			want = append(want, name)
 		}
@@ -206,19 +208,19 @@ func TestPoliciesAreListedInFullPagesAndEachOnce(t *testing.T) {
 		if cursor = next; cursor == "" {
 			break
 		}
-		require.Len(t, page, 3, "only the last page may be short")
+		require.Len(t, page, 3, "only the last page may have fewer")
 	}
 	slices.Sort(got)
 	require.Equal(t, want, got)
 	require.LessOrEqual(t, pages, 3)
 
-	for _, cursor := range []string{"???", "", "Li4v"} { // not base64, the beginning, no name
+	for _, cursor := range []string{"???", "", "Li4v"} { // not base64, the first page, not a name
 		_, _, err := s.List(t.Context(), 3, cursor)
 		require.Equal(t, cursor != "", fault.CodeOf(err) == fault.InvalidRequest, cursor)
 	}
 }
 
-func TestAStoreThatIsAwayIsUnavailable(t *testing.T) {
+func TestUnreachableTable(t *testing.T) {
 	t.Parallel()
 	cfg := awstest.Start(t).Config
 	cfg.BaseEndpoint = aws.String("http://127.0.0.1:1")
@@ -226,9 +228,9 @@ func TestAStoreThatIsAwayIsUnavailable(t *testing.T) {
 	s := dynamopolicy.New(dynamodb.NewFromConfig(cfg), "policies")
 	_, err := s.Get(t.Context(), "p")
 	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err))
-	_, _, err = s.Put(t.Context(), limited(t, "p", 1), anyhow)
+	_, _, err = s.Put(t.Context(), limited(t, "p", 1), always)
 	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err))
-	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(s.Delete(t.Context(), "p", anyhow)))
+	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(s.Delete(t.Context(), "p", always)))
 	_, _, err = s.List(t.Context(), 1, "")
 	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err))
 	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(s.Ping(t.Context())))

@@ -1,8 +1,6 @@
 package provider
 
 import (
-	"time"
-
 	"github.com/sluicehq/sluice/client"
 	"github.com/sluicehq/sluice/shared/policy"
 )
@@ -31,7 +29,7 @@ func toClientRules(rules []policy.Rule) []client.Rule {
 	for i, r := range rules {
 		out[i] = client.Rule{
 			Name: r.Name, Algorithm: client.Algorithm(r.Algorithm), Limit: r.Limit,
-			Window: time.Duration(r.WindowMS) * time.Millisecond, Burst: r.Burst,
+			Window: r.Window, Burst: r.Burst,
 		}
 	}
 	return out

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/sluicehq/sluice/shared/fault"
+	"github.com/sluicehq/sluice/shared/instant"
 	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
 	"github.com/sluicehq/sluice/terraform/provider/internal/whole"
@@ -129,8 +131,9 @@ func (x *expansion) rules(field string, list types.List) []policy.Rule {
 			Name: x.text(at+".name", part[types.String](o, "name"), stand.Name),
 			Algorithm: policy.Algorithm(x.text(at+".algorithm", part[types.String](o, "algorithm"),
 				string(stand.Algorithm))),
-			Limit:    x.number(at+".limit", part[whole.Value](o, "limit"), stand.Limit),
-			WindowMS: x.window(at, part[duration.Value](o, "window")), Burst: x.number(at+".burst", burst, 0),
+			Limit:  x.number(at+".limit", part[whole.Value](o, "limit"), stand.Limit),
+			Window: instant.Milliseconds(x.window(at, part[duration.Value](o, "window"))),
+			Burst:  x.number(at+".burst", burst, 0),
 		}
 		if isSet(burst) && burst.ValueInt64() == 0 {
 			x.fields.Add(at+".burst", "must be 1 to %d; leave it out for the limit", policy.MaxLimit)
@@ -141,7 +144,9 @@ func (x *expansion) rules(field string, list types.List) []policy.Rule {
 
 // placeholder stands for a rule that is not known: it is valid beside every other.
 func placeholder(i int) policy.Rule {
-	return policy.Rule{Name: fmt.Sprintf("unknown:%d", i), Algorithm: policy.TokenBucket, Limit: 1, WindowMS: 1}
+	return policy.Rule{
+		Name: fmt.Sprintf("unknown:%d", i), Algorithm: policy.TokenBucket, Limit: 1, Window: time.Millisecond,
+	}
 }
 
 // window is in milliseconds. One that is no duration is refused where its attribute is checked.

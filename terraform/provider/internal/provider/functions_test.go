@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/big"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/function"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/sluicehq/sluice/shared/instant"
 	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
 )
@@ -18,17 +20,17 @@ import (
 func TestARateIsALimitASlashAndATime(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]policy.Rule{
-		"100/m":     {Name: "per-1m", Limit: 100, WindowMS: 60_000},
-		"5/s":       {Name: "per-1s", Limit: 5, WindowMS: 1000},
-		"1000/h":    {Name: "per-1h", Limit: 1000, WindowMS: 3_600_000},
-		"7/d":       {Name: "per-1d", Limit: 7, WindowMS: 86_400_000},
-		"7/w":       {Name: "per-7d", Limit: 7, WindowMS: 604_800_000},
-		"1000/15m":  {Name: "per-15m", Limit: 1000, WindowMS: 900_000},
-		"60/60s":    {Name: "per-1m", Limit: 60, WindowMS: 60_000},
-		"9/1h30m":   {Name: "per-1h30m", Limit: 9, WindowMS: 5_400_000},
-		"10/500ms":  {Name: "per-500ms", Limit: 10, WindowMS: 500},
-		"10/ms":     {Name: "per-1ms", Limit: 10, WindowMS: 1},
-		"0005/0.5s": {Name: "per-500ms", Limit: 5, WindowMS: 500},
+		"100/m":     {Name: "per-1m", Limit: 100, Window: time.Minute},
+		"5/s":       {Name: "per-1s", Limit: 5, Window: time.Second},
+		"1000/h":    {Name: "per-1h", Limit: 1000, Window: time.Hour},
+		"7/d":       {Name: "per-1d", Limit: 7, Window: 24 * time.Hour},
+		"7/w":       {Name: "per-7d", Limit: 7, Window: 7 * 24 * time.Hour},
+		"1000/15m":  {Name: "per-15m", Limit: 1000, Window: 15 * time.Minute},
+		"60/60s":    {Name: "per-1m", Limit: 60, Window: time.Minute},
+		"9/1h30m":   {Name: "per-1h30m", Limit: 9, Window: 90 * time.Minute},
+		"10/500ms":  {Name: "per-500ms", Limit: 10, Window: 500 * time.Millisecond},
+		"10/ms":     {Name: "per-1ms", Limit: 10, Window: time.Millisecond},
+		"0005/0.5s": {Name: "per-500ms", Limit: 5, Window: 500 * time.Millisecond},
 	} {
 		got, err := parseRate(text)
 		require.NoError(t, err, text)
@@ -95,12 +97,12 @@ func TestTheWorstCaseIsThatOfTheLimiter(t *testing.T) {
 		rule := policy.Rule{
 			Name: "r", Algorithm: rapid.SampledFrom([]policy.Algorithm{policy.FixedWindow, policy.SlidingWindow,
 				policy.SlidingWindowCounter, policy.TokenBucket, policy.GCRA}).Draw(t, "algorithm"),
-			Limit:    rapid.Int64Range(1, 100_000).Draw(t, "limit"),
-			WindowMS: rapid.Int64Range(1, 100_000).Draw(t, "window"),
+			Limit:  rapid.Int64Range(1, 100_000).Draw(t, "limit"),
+			Window: instant.Milliseconds(rapid.Int64Range(1, 100_000).Draw(t, "window")),
 		}
 		parts := map[string]attr.Value{
 			"algorithm": types.StringValue(string(rule.Algorithm)), "limit": number(rule.Limit),
-			"window": types.StringValue(duration.Format(rule.WindowMS)),
+			"window": types.StringValue(duration.Format(rule.Window.Milliseconds())),
 		}
 		if rule.Algorithm == policy.TokenBucket || rule.Algorithm == policy.GCRA {
 			rule.Burst = rapid.Int64Range(0, 1000).Draw(t, "burst")

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/sluicehq/sluice/shared/instant"
 	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
 	"github.com/sluicehq/sluice/terraform/provider/internal/whole"
@@ -54,7 +55,7 @@ func (rateFunction) Run(ctx context.Context, request function.RunRequest, answer
 	answer.Error = answer.Result.Set(ctx, ruleModel{
 		Name: types.StringValue(rule.Name), Algorithm: types.StringValue(string(rule.Algorithm)),
 		Limit:  whole.Of(rule.Limit),
-		Window: duration.Of(rule.WindowMS), Burst: whole.Null(),
+		Window: duration.Of(rule.Window.Milliseconds()), Burst: whole.Null(),
 	})
 }
 
@@ -79,7 +80,9 @@ func parseRate(text string) (policy.Rule, error) {
 		return policy.Rule{},
 			errors.New(`has a time that is none: it must be s, m, h, d, w, or a length such as 30s or 1h30m`)
 	}
-	return checked(policy.Rule{Name: "per-" + duration.Format(ms), Algorithm: policy.GCRA, Limit: limit, WindowMS: ms})
+	return checked(policy.Rule{
+		Name: "per-" + duration.Format(ms), Algorithm: policy.GCRA, Limit: limit, Window: instant.Milliseconds(ms),
+	})
 }
 
 // checked returns the rule if it is valid, else what is wrong with it.

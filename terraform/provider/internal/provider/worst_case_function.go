@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/sluicehq/sluice/shared/fault"
+	"github.com/sluicehq/sluice/shared/instant"
 	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
 )
@@ -86,9 +87,11 @@ func ruleFrom(value attr.Value) (policy.Rule, error) {
 		return r, err
 	}
 	r.Algorithm = policy.Algorithm(algorithm)
-	if r.WindowMS, err = duration.Parse(window); err != nil {
+	ms, err := duration.Parse(window)
+	if err != nil {
 		return r, fmt.Errorf("has a window that %w", err)
 	}
+	r.Window = instant.Milliseconds(ms)
 	if r.Limit, err = wholeFrom(given, "limit"); err != nil {
 		return r, err
 	}

@@ -1,0 +1,167 @@
+package lock
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+)
+
+// cleanupTimeout bounds the clean-up after an Acquire that failed.
+const cleanupTimeout = 150 * time.Millisecond
+
+// unlimited is the number of holders that may share a lock.
+const unlimited = 1 << 31
+
+// attempt is the reply of one call of scripts/acquire.lua: a lease, or the conflict that prevented
+// it.
+type attempt struct {
+	lease    *Lease
+	conflict Conflict
+}
+
+// Acquire acquires a lock or a permit. If it is held, Acquire waits up to req.Wait.
+//
+// Waiters are served in order of arrival. A release wakes the first waiter over pub/sub. A wake-up
+// may be lost, so each waiter also tries again when the holder's lease ends, and every 300 to
+// 400 ms. A waiter that has not tried for 2 s, because its process died, loses its place.
+//
+// If the call fails, Acquire removes its place in the queue and releases a lease that the store may
+// have granted, as far as the store can be reached. Otherwise the place ends after 2 s and the lease
+// after its TTL.
+//
+// Errors: [ErrHeld] after the wait, joined with ctx's error if ctx ended it;
+// [fault.InvalidRequest]; [fault.StoreUnavailable]; ctx's error.
+func (r *Redis) Acquire(ctx context.Context, req Request) (Lease, error) {
+	req, err := req.Normalize()
+	if err != nil {
+		return Lease{}, err
+	}
+
+	started := time.Now()
+	var lease Lease
+	if req.Wait > 0 {
+		w := &waiter{redis: r, request: req, call: rand.Text(), deadline: started.Add(req.Wait)}
+		lease, err = w.acquire(ctx)
+	} else {
+		lease, err = r.acquireNow(ctx, req)
+	}
+	if err != nil {
+		return Lease{}, err
+	}
+	lease.Waited = time.Since(started)
+	return lease, nil
+}
+
+// acquireNow acquires without waiting.
+func (r *Redis) acquireNow(ctx context.Context, req Request) (Lease, error) {
+	call := rand.Text()
+	a, err := r.try(ctx, req, call, tryOptions{})
+	if err != nil {
+		r.abandon(ctx, req, call) // Redis may have run the script although its reply was lost
+		return Lease{}, err
+	}
+	if a.lease == nil {
+		return Lease{}, Held(req.Kind, a.conflict)
+	}
+	return *a.lease, nil
+}
+
+// tryOptions are options of one attempt.
+type tryOptions struct {
+	enqueue  bool  // if the lock is held, join the queue of waiters or keep the place in it
+	minFence int64 // the least fence to grant; 0 for any
+}
+
+// try runs scripts/acquire.lua. The call identifies the Acquire that the attempt belongs to.
+func (r *Redis) try(ctx context.Context, req Request, call string, o tryOptions) (attempt, error) {
+	args := []any{
+		leaseColumn(req.TTL),
+		req.Token + "\n" + call + "\n" + req.Owner + "\n" + string(req.Metadata),
+		(req.TTL + linger).Milliseconds(),
+	}
+	exclusive := req.Mode == Exclusive
+	if !exclusive || o != (tryOptions{}) { // without these arguments: exclusive, no queue, any fence
+		args = append(args, permits(req), heartbeatOf(o), fenceColumn(o.minFence))
+	}
+
+	// Fast path: an uncontended exclusive lock needs the state key only. Otherwise the script
+	// changes nothing and replies 0.
+	if exclusive && !o.enqueue {
+		reply, err := r.conn.Run(ctx, acquireScript, []string{req.Key().stateKey()}, args...)
+		if err != nil || reply != int64(0) {
+			return parseAttempt(req, reply, err)
+		}
+	}
+	reply, err := r.conn.Run(ctx, acquireScript, req.Key().redisKeys(), args...)
+	return parseAttempt(req, reply, err)
+}
+
+// permits returns how many may hold the lock together, or 0 if it is exclusive.
+func permits(req Request) int64 {
+	switch {
+	case req.Mode == Exclusive:
+		return 0
+	case req.Kind == Semaphore:
+		return req.Capacity
+	default:
+		return unlimited
+	}
+}
+
+// heartbeatOf returns for how many µs a waiter keeps its place, or 0 if it does not wait.
+func heartbeatOf(o tryOptions) int64 {
+	if o.enqueue {
+		return heartbeat.Microseconds()
+	}
+	return 0
+}
+
+// leaseColumn formats a TTL for the state string: µs, right-aligned in ten columns.
+func leaseColumn(ttl time.Duration) string { return fmt.Sprintf("%10d", ttl.Microseconds()) }
+
+// fenceColumn formats a fence as the state string has it, with 16 digits, or returns "" for 0.
+func fenceColumn(fence int64) string {
+	if fence == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%016d", fence)
+}
+
+// parseAttempt reads a reply of scripts/acquire.lua, which documents its forms.
+func parseAttempt(req Request, reply any, err error) (attempt, error) {
+	if err != nil {
+		return attempt{}, err
+	}
+
+	lease := Lease{Key: req.Key(), Token: req.Token, Mode: req.Mode, TTL: req.TTL, InUse: 1}
+	values, ok := reply.([]any)
+	switch {
+	case !ok && integer(reply) > 0:
+		lease.Fence = integer(reply)
+		lease.AcquiredAt = instant(reply)
+		lease.ExpiresAt = lease.AcquiredAt.Add(req.TTL.Truncate(time.Microsecond))
+	case len(values) == 6:
+		lease.Fence = integer(values[1])
+		lease.AcquiredAt, lease.ExpiresAt = instant(values[2]), instant(values[3])
+		lease.Reacquired, lease.InUse = integer(values[4]) == 1, integer(values[5])
+	case len(values) == 4:
+		owner, _ := values[2].(string)
+		return attempt{conflict: Conflict{
+			Obstacle:  Obstacle(integer(values[3])),
+			Holder:    owner,
+			Remaining: time.Duration(integer(values[1])) * time.Microsecond,
+		}}, nil
+	default:
+		return attempt{}, fmt.Errorf("unexpected reply of acquire: %v", reply)
+	}
+	return attempt{lease: &lease}, nil
+}
+
+// abandon cleans up after a call that failed: it leaves the queue and releases a lease that this
+// call got. It runs although ctx has ended, for at most cleanupTimeout.
+func (r *Redis) abandon(ctx context.Context, req Request, call string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	_, _ = r.conn.Run(ctx, releaseScript, req.Key().redisKeys(), req.Token, lingerMS, call)
+}

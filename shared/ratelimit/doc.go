@@ -1,0 +1,25 @@
+// Package ratelimit makes rate-limit decisions: five algorithms in exact integer arithmetic, several
+// rules for each key, and all-or-nothing charging. The state is in Redis. While Redis is
+// unavailable, each instance counts in its own memory, at a share of each limit.
+//
+// A [Limiter] needs nothing but a Redis client; any client of go-redis will do:
+//
+//	limiter := ratelimit.FromClient(ctx, redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"}))
+//	exports := policy.Policy{Name: "export", Rules: []policy.Rule{
+//		{Name: "hourly", Algorithm: policy.SlidingWindow, Limit: 500, Window: time.Hour},
+//	}}
+//	d, err := limiter.Check(ctx, ratelimit.Check{Policy: exports, Key: "tenant-7", Cost: 5})
+//	if err == nil && !d.Allowed {
+//		// Denied by the rule d.Violated; the same cost fits after d.RetryAfter.
+//	}
+//
+// A denial is a [Decision], not an error; [Decision.Err] converts it into one that matches
+// [ErrDenied]. Every method validates its input and names all invalid fields in an error that
+// matches [ErrInvalid].
+//
+// # Stability
+//
+// Before version 1.0 this package may change in any minor version. The HTTP API is the stable
+// surface. The format of the state in Redis may change as well; a key with a state of an unknown
+// format counts as full.
+package ratelimit
