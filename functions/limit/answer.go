@@ -160,10 +160,10 @@ func exceeded(d *ratelimit.Decision, body any) error {
 	return problem
 }
 
-// setHeaders writes RateLimit-Policy and RateLimit as draft-ietf-httpapi-ratelimit-headers-10 defines
-// them: lists of structured fields (RFC 9651), in which a rule's name needs no escaping. q is the
-// capacity, w the window in seconds, r the remaining units, and t the seconds until the rule is full
-// or, for a denial, until the retry time.
+// setHeaders writes RateLimit-Policy and RateLimit as draft-ietf-httpapi-ratelimit-headers-10
+// defines them: lists of structured fields (RFC 9651), in which a rule's name needs no escaping. q
+// is the capacity, w the window in seconds, r the remaining units, and t the seconds until the rule
+// is full or, for a denial, until the retry time.
 func setHeaders(w http.ResponseWriter, d *ratelimit.Decision) {
 	if d.Degraded {
 		degrade(w, limiterLocal)

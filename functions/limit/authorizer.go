@@ -58,11 +58,11 @@ func (a *api) lambda(handler http.Handler) func(context.Context, json.RawMessage
 	}
 }
 
-// authorize decides a request and returns the decision in the authorizer context. It denies a request
-// without a valid key. If the configured policy does not exist, or if the check fails, it authorizes the
-// request and logs an error, so that a misconfigured limiter does not block the API. If the request
-// itself names the policy, an unknown name is denied: otherwise callers could evade the limit by
-// sending one.
+// authorize decides a request and returns the decision in the authorizer context. It denies a
+// request without a valid key. If the configured policy does not exist, or if the check fails, it
+// authorizes the request and logs an error, so that a misconfigured limiter does not block the API.
+// If the request itself names the policy, an unknown name is denied: otherwise callers could evade
+// the limit by sending one.
 func (a *api) authorize(ctx context.Context, e authorizerEvent) authorizerAnswer {
 	cfg := a.authorizer.forRequest(e)
 	request := ratelimit.Request{Policy: expand(cfg.Policy, e), Key: expand(cfg.Key, e)}

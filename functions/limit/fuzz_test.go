@@ -3,15 +3,14 @@ package main
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
 )
 
-// Whatever a caller sends, nothing panics and nothing is a 5xx.
-func FuzzNoRequestBreaksTheFunction(f *testing.F) {
+// FuzzRequest requires that no request causes a panic or a status from 500.
+func FuzzRequest(f *testing.F) {
 	fix := start(f)
 	fix.put(f, "p", rule("r", "gcra", 10, 1000), rule("s", "sliding_window", 10, 1000))
 	for _, seed := range [][3]string{
@@ -22,7 +21,9 @@ func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 		{"DELETE", "/v1/limits/p?key=%ff", ""},
 		{"POST", "/v1/limits/check", `{"checks":[{"policy":"p","key":"k"},{"policy":"p","key":"k","cost":3}]}`},
 		{"PUT", "/v1/policies/q",
-			`{"mode":"shadow","local_share":0.5,"rules":[{"name":"r","algorithm":"token_bucket","limit":1,"window_ms":1,"burst":2}],"overrides":[{"key":"a*","mode":"deny"}]}`},
+			`{"mode":"shadow","local_share":0.5,
+			"rules":[{"name":"r","algorithm":"token_bucket","limit":1,"window_ms":1,"burst":2}],
+			"overrides":[{"key":"a*","mode":"deny"}]}`},
 		{"PUT", "/v1/policies/q", `{"rules":[{"limit":9223372036854775807,"window_ms":-9223372036854775808}]}`},
 		{"DELETE", "/v1/policies/q", ""},
 		{"GET", "/v1/policies?limit=2&cursor=cA", ""},
@@ -53,67 +54,65 @@ func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 	})
 }
 
-// No event makes the authorizer panic, and none gets past a policy that denies all.
-func FuzzNoEventGetsPastTheAuthorizer(f *testing.F) {
+// FuzzAuthorizer requires that no event causes a panic or is authorized under a policy that denies
+// everything.
+func FuzzAuthorizer(f *testing.F) {
 	fix := start(f)
 	fix.Want(f, http.StatusCreated, http.MethodPut, "/v1/policies/closed",
 		object{"mode": "deny", "rules": []object{rule("r", "gcra", 1, 1)}})
 	for _, seed := range []string{
 		`{"headers":{"x-api-key":"k"}}`, `{"headers":{"X-Api-Key":"k"},"routeKey":"$default"}`,
 		`{"headers":null,"stageVariables":null}`,
-		`{"headers":{"x-api-key":"\u0000"},"pathParameters":{"x-api-key":"k"},"requestContext":{"authorizer":{"iam":null}}}`,
+		`{"headers":{"x-api-key":"\u0000"},"pathParameters":{"x-api-key":"k"},
+		"requestContext":{"authorizer":{"iam":null}}}`,
 	} {
 		f.Add(seed)
 	}
 	fix.authorizer = authorizerConfig{Policy: "closed", Key: "$request.header.x-api-key"}
 	f.Fuzz(func(t *testing.T, event string) {
-		var e events.APIGatewayV2CustomAuthorizerV2Request
+		var e authorizerEvent
 		if json.Unmarshal([]byte(event), &e) != nil {
 			return
 		}
-		e.StageVariables = nil // they are the operator's
-		if verdict := fix.authorize(t.Context(), e); verdict.IsAuthorized {
-			t.Fatalf("%q got past: %+v", event, verdict)
+		e.StageVariables = nil // the operator sets them, not the caller
+		if answer := fix.authorize(t.Context(), e); answer.IsAuthorized {
+			t.Fatalf("%q was authorized: %+v", event, answer)
 		}
 	})
 }
 
-// A policy that is taken is valid, stays what it is, and finds rules for any key.
-func FuzzNoPolicyBreaksTheLimiter(f *testing.F) {
+// FuzzPolicy requires that a stored policy is valid, and that checks of any key and cost under it
+// cause no status from 500.
+func FuzzPolicy(f *testing.F) {
 	fix := start(f)
 	for _, seed := range []string{
 		`{"rules":[{"name":"r","algorithm":"gcra","limit":1,"window_ms":1}]}`,
-		`{"name":"p","mode":"allow","local_share":1e-300,"rules":[{"name":"r","algorithm":"sliding_window_counter","limit":1000000000,"window_ms":31622400000}]}`,
-		`{"rules":[{"name":"a","algorithm":"sliding_window","limit":100000,"window_ms":31622400000},{"name":"b","algorithm":"fixed_window","limit":3,"window_ms":7}],"overrides":[{"key":"*","mode":"shadow"}]}`,
+		`{"name":"p","mode":"allow","local_share":1e-300,
+		"rules":[{"name":"r","algorithm":"sliding_window_counter","limit":1000000000,"window_ms":31622400000}]}`,
+		`{"rules":[{"name":"a","algorithm":"sliding_window","limit":100000,"window_ms":31622400000},
+		{"name":"b","algorithm":"fixed_window","limit":3,"window_ms":7}],"overrides":[{"key":"*","mode":"shadow"}]}`,
 		`{"rules":[{"name":"r","algorithm":"token_bucket","limit":999999999,"window_ms":86400000,"burst":1000000000}]}`,
 	} {
 		f.Add(seed, "k", int64(1))
 	}
 	f.Fuzz(func(t *testing.T, body, key string, cost int64) {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPut, "/v1/policies/p", strings.NewReader(body))
-		r.Header.Set("Content-Type", "application/json")
-		put := fix.Serve(t, r)
+		put := fix.Send(t, http.MethodPut, "/v1/policies/p", body)
 		if put.Status >= http.StatusInternalServerError {
 			t.Fatalf("%q: %s", body, put.Text)
 		}
 		if put.Status >= http.StatusBadRequest {
 			return
 		}
-		text, err := json.Marshal(object{"key": key, "cost": cost})
-		if err != nil {
-			return
-		}
+
 		var stored storedBody
 		if err := json.Unmarshal([]byte(put.Text), &stored); err != nil {
 			t.Fatal(err)
 		}
 		if again, err := stored.Normalize(); err != nil || again.Mode != *stored.Mode {
-			t.Fatalf("%s was stored, and is not valid: %v", put.Text, err)
+			t.Fatalf("%s was stored, but is invalid: %v", put.Text, err)
 		}
-		check := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/limits/p/check",
-			strings.NewReader(string(text)))
-		check.Header.Set("Content-Type", "application/json")
-		if a := fix.Serve(t, check); a.Status >= http.StatusInternalServerError {
+		a := fix.Send(t, http.MethodPost, "/v1/limits/p/check", object{"key": key, "cost": cost})
+		if a.Status >= http.StatusInternalServerError {
 			t.Fatalf("%s, key %q, cost %d: %s", put.Text, key, cost, a.Text)
 		}
 	})

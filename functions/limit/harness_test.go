@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,7 +26,7 @@ import (
 
 type object = apitest.Object
 
-// fixture is the function on a Redis and a DynamoDB of the test's own.
+// fixture is the function with its own Redis and DynamoDB.
 type fixture struct {
 	*api
 	apitest.API
@@ -39,7 +40,7 @@ func start(t testing.TB) *fixture {
 	return wire(t, redistest.Single(t))
 }
 
-// wire makes the function as main does, with a log that is kept.
+// wire builds the function as main does, with a log that tests can read.
 func wire(t testing.TB, r *redistest.Redis) *fixture {
 	t.Helper()
 	f := &fixture{redis: r, aws: awstest.Start(t)}
@@ -50,40 +51,50 @@ func wire(t testing.TB, r *redistest.Redis) *fixture {
 	t.Cleanup(func() { _ = conn.Close() })
 	store := dynamopolicy.New(f.aws.DynamoDB, table)
 	f.api = &api{
-		limiter: ratelimit.New(t.Context(), conn), store: store,
+		limiter: ratelimit.New(t.Context(), conn),
+		store:   store,
 		cache:   policy.NewCache(store, policy.CacheConfig{}),
-		checker: newHealthChecker(conn, store), log: slog.New(slog.NewTextHandler(f.Log, nil)), metrics: telemetry.Discard(),
+		checker: newHealthChecker(conn, store),
+		log:     slog.New(slog.NewTextHandler(f.Log, nil)),
+		metrics: telemetry.Discard(),
 	}
 	f.Handler = f.routes()
 	return f
 }
 
-// put stores a policy with these rules.
+// put creates a policy with these rules.
 func (f *fixture) put(t testing.TB, name string, rules ...object) {
 	t.Helper()
 	f.Want(t, http.StatusCreated, http.MethodPut, "/v1/policies/"+name, object{"rules": rules})
+}
+
+// remaining returns the units that are left of a key's limit.
+func (f *fixture) remaining(t testing.TB, policyName, key string) int64 {
+	t.Helper()
+	target := "/v1/limits/" + policyName + "?key=" + url.QueryEscape(key)
+	return f.Want(t, http.StatusOK, http.MethodGet, target, nil).Number(t, "remaining")
 }
 
 func rule(name, algorithm string, limit, windowMS int) object {
 	return object{"name": name, "algorithm": algorithm, "limit": limit, "window_ms": windowMS}
 }
 
-// gatedStore is a policy store that can be away.
-type gatedStore struct {
+// switchableStore is a policy store that a test can make unavailable.
+type switchableStore struct {
 	*dynamopolicy.Store
 
-	away atomic.Bool
+	unavailable atomic.Bool
 }
 
 // Get implements policy.Getter.
-func (g *gatedStore) Get(ctx context.Context, name string) (policy.Stored, error) {
-	if g.away.Load() {
-		return policy.Stored{}, fault.Unavailable("policy", errors.New("away"))
+func (s *switchableStore) Get(ctx context.Context, name string) (policy.Stored, error) {
+	if s.unavailable.Load() {
+		return policy.Stored{}, fault.Unavailable("policy", errors.New("made unavailable by the test"))
 	}
-	return g.Store.Get(ctx, name)
+	return s.Store.Get(ctx, name)
 }
 
-// cache is one in front of the store that forgets soon.
-func (g *gatedStore) cache() *policy.Cache {
-	return policy.NewCache(g, policy.CacheConfig{MaxAge: 50 * time.Millisecond, MaxAbsent: 50 * time.Millisecond})
+// cache returns a cache in front of the store whose entries expire soon.
+func (s *switchableStore) cache() *policy.Cache {
+	return policy.NewCache(s, policy.CacheConfig{MaxAge: 50 * time.Millisecond, MaxAbsent: 50 * time.Millisecond})
 }

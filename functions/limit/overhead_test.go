@@ -15,8 +15,8 @@ import (
 )
 
 // BenchmarkHandlerOverhead measures the cost of HTTP on top of a decision. It alternates requests
-// through the whole handler with the same decision made directly, on the same Redis. The metrics are
-// the difference of the medians, and the median of the direct decision.
+// through the whole handler with the same decision made directly, on the same Redis. The metrics
+// are the difference of the medians, and the median of the direct decision.
 func BenchmarkHandlerOverhead(b *testing.B) {
 	f := start(b)
 	f.put(b, "bench", rule("r", "token_bucket", 1_000_000, 1000))

@@ -152,8 +152,8 @@ func (c *Cache) lookup(name string) entry {
 	return c.entries[name]
 }
 
-// put stores e unless the entry holds the result of a later read. It evicts arbitrary entries from a
-// full cache.
+// put stores e unless the entry holds the result of a later read. It evicts arbitrary entries from
+// a full cache.
 func (c *Cache) put(name string, e entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -26,7 +26,8 @@ func TestDocumentNormalize(t *testing.T) {
 		t.Parallel()
 		for _, text := range []string{
 			`{"name": "p", ` + rules + `}`,
-			`{"name": "p", "mode": null, "on_unavailable": null, "local_share": null, "overrides": null, ` + rules + `}`,
+			`{"name": "p", "mode": null, "on_unavailable": null, "local_share": null, "overrides": null, ` +
+				rules + `}`,
 		} {
 			p, err := parse(t, text).Normalize()
 			require.NoError(t, err)
@@ -47,7 +48,8 @@ func TestDocumentNormalize(t *testing.T) {
 			`{"name": "p", "rules": []}`:                         {"rules"},
 			`{"name": "p", "rules": [{"name": "r", "algorithm": "gcra", "limit": 1, "window_ms": 1, "burst": 0}]}`: {
 				"rules[0].burst"},
-			`{"name": "p", "overrides": [{"key": "k", "mode": "", ` + rules + `}], ` + rules + `}`: {"overrides[0].mode"},
+			`{"name": "p", "overrides": [{"key": "k", "mode": "", ` + rules + `}], ` + rules + `}`: {
+				"overrides[0].mode"},
 			`{"name": "p", "overrides": [{"key": "k", "mode": "deny", "rules": []}], ` + rules + `}`: {
 				"overrides[0].rules"},
 			`{"name": "p", ` + rules + `, "overrides": [{"key": "k", "rules":

@@ -41,8 +41,8 @@ func TestTick(t *testing.T) {
 		}
 	})
 
-	// For a valid rule the tick divides the window, and capacity and limit times the window in ticks
-	// stay below 2^52.
+	// For a valid rule the tick divides the window, and capacity and limit times the window in
+	// ticks stay below 2^52.
 	t.Run("keeps the arithmetic of every valid rule exact", func(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(rt *rapid.T) {

@@ -19,7 +19,7 @@ type Stored struct {
 
 // ETag returns the HTTP entity tag (RFC 9110, 8.8.3) of this version, with its quotes.
 func (s Stored) ETag() string {
-	text, _ := json.Marshal(s.Policy.Document()) // strings and numbers always marshal
+	text, _ := json.Marshal(s.Document()) // strings and numbers always marshal
 	sum := sha256.Sum256(text)
 
 	return fmt.Sprintf(`"%d-%s"`, s.Version, hex.EncodeToString(sum[:8]))

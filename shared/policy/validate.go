@@ -91,13 +91,8 @@ func checkRules(f *fault.Fields, field string, rules []Rule) {
 
 // check adds the invalid members of a rule, except its name.
 func (r *Rule) check(f *fault.Fields, member func(name string) string) {
-	allowsBurst := false
-	switch r.Algorithm {
-	case TokenBucket, GCRA:
-		allowsBurst = true
-	case FixedWindow, SlidingWindow, SlidingWindowCounter:
-	default:
-		allowsBurst = true // one message about the algorithm is enough
+	validAlgorithm, allowsBurst := r.Algorithm.check()
+	if !validAlgorithm {
 		f.Add(member("algorithm"),
 			`must be "fixed_window", "sliding_window", "sliding_window_counter", "token_bucket" or "gcra"`)
 	}
@@ -117,12 +112,23 @@ func (r *Rule) check(f *fault.Fields, member func(name string) string) {
 	}
 
 	switch {
-	case r.Burst != 0 && !allowsBurst:
+	case r.Burst != 0 && validAlgorithm && !allowsBurst:
 		f.Add(member("burst"), "is only for token_bucket and gcra")
 	case r.Burst < 0 || r.Burst > MaxLimit:
 		f.Add(member("burst"), burstRange, MaxLimit)
 	case validLimit && validWindow && r.Tick() == 0:
 		f.Add(member("limit"), "is too large for a window of this length: the integer arithmetic would overflow")
+	}
+}
+
+func (a Algorithm) check() (valid, allowsBurst bool) {
+	switch a {
+	case TokenBucket, GCRA:
+		return true, true
+	case FixedWindow, SlidingWindow, SlidingWindowCounter:
+		return true, false
+	default:
+		return false, false
 	}
 }
 

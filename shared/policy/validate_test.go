@@ -151,8 +151,8 @@ func TestNormalize(t *testing.T) {
 					p.Mode, p.OnUnavailable, p.LocalShare = "maybe", "hope", 2
 					p.Rules[0] = policy.Rule{}
 				},
-				[]string{"mode", "on_unavailable", "local_share", "rules[0].name", "rules[0].algorithm", "rules[0].limit",
-					"rules[0].window_ms"},
+				[]string{"mode", "on_unavailable", "local_share", "rules[0].name", "rules[0].algorithm",
+					"rules[0].limit", "rules[0].window_ms"},
 			},
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -170,7 +170,9 @@ func TestNormalize(t *testing.T) {
 		for name, change := range map[string]func(*policy.Policy){
 			"a window of a millisecond": func(p *policy.Policy) { p.Rules[0].Window = time.Millisecond },
 			"a window of 366 days":      func(p *policy.Policy) { p.Rules[0].Window = 366 * day },
-			"a limit of one":            func(p *policy.Policy) { p.Rules[0] = rule(policy.GCRA, 1, time.Millisecond, 1) },
+			"a limit of one": func(p *policy.Policy) {
+				p.Rules[0] = rule(policy.GCRA, 1, time.Millisecond, 1)
+			},
 			"a thousand million a second": func(p *policy.Policy) {
 				p.Rules[0] = rule(policy.GCRA, 1_000_000_000, time.Second, 0)
 			},

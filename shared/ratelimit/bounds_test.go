@@ -8,8 +8,8 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// Each algorithm admits, in an interval of one window's length, as much as docs/limits.md states and
-// no more. These tests reach the bounds.
+// Each algorithm admits, in an interval of one window's length, as much as docs/limits.md states
+// and no more. These tests reach the bounds.
 func TestWorstCase(t *testing.T) {
 	t.Parallel()
 

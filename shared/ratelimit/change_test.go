@@ -118,8 +118,11 @@ func TestRuleChange(t *testing.T) {
 		s := clockedRedis(r, start)
 		for _, algorithm := range algorithms() {
 			c := newCheck(string(algorithm), 1, newRule(algorithm, 10, minute))
-			for _, junk := range []string{"", "junk", "1 2", "1 2\n", "1 2\nr " + string(algorithm) + " 10 60000000 1 \n",
-				"1 2\nr " + string(algorithm) + " x y z 1 2 3\n"} {
+			for _, junk := range []string{
+				"", "junk", "1 2", "1 2\n",
+				"1 2\nr " + string(algorithm) + " 10 60000000 1 \n",
+				"1 2\nr " + string(algorithm) + " x y z 1 2 3\n",
+			} {
 				require.NoError(t, r.Client.Set(t.Context(), stateKeyOf(c), junk, 0).Err())
 				require.True(t, s.allows(t, 0, c), "%s, %q", algorithm, junk)
 				require.EqualValues(t, 9, s.do(t, 0, opPeek, c).rules[0].remaining, "%s, %q", algorithm, junk)
@@ -163,9 +166,9 @@ func TestRuleChange(t *testing.T) {
 		})
 	})
 
-	// Rules are added, removed and changed, and the clock jumps in both directions. Every path through
-	// the scripts, on Redis and on miniredis, must return the same numbers, within the bounds of the
-	// current rules.
+	// Rules are added, removed and changed, and the clock jumps in both directions. Every path
+	// through the scripts, on Redis and on miniredis, must return the same numbers, within the
+	// bounds of the current rules.
 	t.Run("all stores: agree while rules and clocks change", func(t *testing.T) {
 		t.Parallel()
 		all := stores(t, start)

@@ -81,7 +81,7 @@ func (c *Check) charge() charge {
 func (c *charge) invalid() (f fault.Fields) {
 	checkTarget(&f, c.policy, c.key)
 	checkCost(&f, c.cost)
-	c.Settings.Validate(&f)
+	c.Validate(&f)
 
 	return f
 }

@@ -21,7 +21,7 @@ func TestServerClock(t *testing.T) {
 			v := s.do(t, 0, opCheck, c) // a day earlier
 			require.False(t, v.fits, algorithm)
 			require.Positive(t, v.rules[0].retry)
-			require.LessOrEqual(t, v.rules[0].retry, micros(2*minute), "%s: the wait must not include the day", algorithm)
+			require.LessOrEqual(t, v.rules[0].retry, micros(2*minute), "%s: the wait excludes the day", algorithm)
 			require.True(t, s.allows(t, v.rules[0].retry, c), "%s: after retry on the new clock, one fits", algorithm)
 
 			full := s.do(t, v.rules[0].retry, opPeek, c).rules[0].reset

@@ -16,8 +16,8 @@ const maxCosts = 4
 
 // denyCache remembers which keys are denied, for which cost, and until when, so that repeated
 // attempts on an exhausted key need no round trip. It denies only what Redis would deny: before its
-// retry time a key can fit again only after a refund, a reset or a change of the policy, and each of
-// them removes the entry. Refunds and resets of other instances arrive by subscription, moments
+// retry time a key can fit again only after a refund, a reset or a change of the policy, and each
+// of them removes the entry. Refunds and resets of other instances arrive by subscription, moments
 // after they are made.
 type denyCache struct {
 	now func() time.Time
@@ -76,8 +76,8 @@ func (e denial) at(now time.Time) Decision {
 	return decision
 }
 
-// remember stores a denial that Redis decided in a call that began at began. Redis decided later, so
-// its retry time ends after the remembered one.
+// remember stores a denial that Redis decided in a call that began at began. Redis decided later,
+// so its retry time ends after the remembered one.
 func (d *denyCache) remember(c *charge, decision Decision, began time.Time) {
 	if decision.RetryAfter <= 0 || decision.RetryAfter == Never {
 		return

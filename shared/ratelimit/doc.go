@@ -1,5 +1,5 @@
-// Package ratelimit makes rate-limit decisions: five algorithms in exact integer arithmetic, several
-// rules for each key, and all-or-nothing charging. The state is in Redis. While Redis is
+// Package ratelimit makes rate-limit decisions: five algorithms in exact integer arithmetic,
+// several rules for each key, and all-or-nothing charging. The state is in Redis. While Redis is
 // unavailable, each instance counts in its own memory, at a share of each limit.
 //
 // A [Limiter] needs nothing but a Redis client; any client of go-redis will do:

@@ -137,9 +137,9 @@ func TestDecide(t *testing.T) {
 		for _, algorithm := range algorithms() {
 			for _, limit := range []int64{1, 2, 10} {
 				key := fmt.Sprint(algorithm, limit)
-				require.Equal(t, limit, s.exhaust(t, 0, newCheck(key, 1, newRule(algorithm, limit, minute))), key)
-				require.Equal(t, limit, s.exhaust(t, 10*micros(minute), newCheck(key, 1, newRule(algorithm, limit, minute))),
-					"%s: in the next window again", key)
+				one := newCheck(key, 1, newRule(algorithm, limit, minute))
+				require.Equal(t, limit, s.exhaust(t, 0, one), key)
+				require.Equal(t, limit, s.exhaust(t, 10*micros(minute), one), "%s: in a later window again", key)
 				all := newCheck("all "+key, limit, newRule(algorithm, limit, minute))
 				require.True(t, s.allows(t, 0, all), "the whole limit in one check")
 				require.False(t, s.allows(t, 0, all))

@@ -170,8 +170,9 @@ func TestScriptCalls(t *testing.T) {
 		t.Parallel()
 		r := redistest.Single(t)
 		l := open(t, r)
-		check(t, l, newCheck("first", 1, newRule(policy.GCRA, 10, hour)))
-		check(t, l, newCheck("first", 1, newRule(policy.GCRA, 10, hour), named("second", newRule(policy.GCRA, 10, hour))))
+		bucket := newRule(policy.GCRA, 10, hour)
+		check(t, l, newCheck("first", 1, bucket))
+		check(t, l, newCheck("first", 1, bucket, named("second", bucket)))
 		check(t, l, newCheck("first", 1, newRule(policy.FixedWindow, 10, hour)))
 		require.Equal(t, 3, commands(t, r, "eval"), "only the first call of a script sends its text")
 

@@ -88,8 +88,8 @@ func (k *memoryKey) stateOf(r policy.Rule) ruleState {
 	return newRuleState(r)
 }
 
-// copyForCharging clones the states of each charge. Charges of the same key share one clone, so that
-// the second sees the first.
+// copyForCharging clones the states of each charge. Charges of the same key share one clone, so
+// that the second sees the first.
 func copyForCharging(charges []charge, from []states) []states {
 	out := make([]states, len(charges))
 	for i, c := range charges {

@@ -50,9 +50,9 @@ func drawRule(t *rapid.T, algorithm policy.Algorithm, name string) policy.Rule {
 
 func TestStores(t *testing.T) {
 	t.Parallel()
-	// Every store allows exactly the checks that the definition allows. Its numbers are exact to the
-	// microsecond: a denied cost fits after retry and not before, and the rule is full after reset and
-	// not before.
+	// Every store allows exactly the checks that the definition allows. Its numbers are exact to
+	// the microsecond: a denied cost fits after retry and not before, and the rule is full after
+	// reset and not before.
 	t.Run("every algorithm: agrees with its definition", func(t *testing.T) {
 		t.Parallel()
 		for _, algorithm := range algorithms() {
@@ -156,7 +156,8 @@ func TestStores(t *testing.T) {
 					p := rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "policy")
 					c := newCharge(run, rules[p]...)
 					c.policy, c.cost = p, rapid.Int64Range(1, 4).Draw(rt, "cost")
-					c.Mode = rapid.SampledFrom([]policy.Mode{policy.Enforce, policy.Enforce, policy.Shadow}).Draw(rt, "mode")
+					modes := []policy.Mode{policy.Enforce, policy.Enforce, policy.Shadow}
+					c.Mode = rapid.SampledFrom(modes).Draw(rt, "mode")
 					charges = append(charges, c)
 				}
 				type answer struct {

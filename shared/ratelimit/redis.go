@@ -51,9 +51,10 @@ type redisStore struct {
 
 func newRedisStore(conn *redisconn.Conn) *redisStore { return &redisStore{conn: conn} }
 
-// stateKey returns the Redis key of a charge's state. A policy's name contains no "/", so every pair
-// of policy and key has its own state key. The hash tag ends at the first "}", which may belong to
-// the caller's key; the keys of one pair share everything before it, and so their hash slot.
+// stateKey returns the Redis key of a charge's state. A policy's name contains no "/", so every
+// pair of policy and key has its own state key. The hash tag ends at the first "}", which may
+// belong to the caller's key; the keys of one pair share everything before it, and so their hash
+// slot.
 func stateKey(c charge) string { return "{rl:" + c.policy + "/" + c.key + "}" }
 
 // ringKey returns the Redis key of the charges that a sliding_window rule stores.

@@ -10,8 +10,8 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// decideBuckets decides a charge whose rules are all buckets with the shorter scripts for that case.
-// decided is false if the charge has another rule, or if the script found a state that only
+// decideBuckets decides a charge whose rules are all buckets with the shorter scripts for that
+// case. decided is false if the charge has another rule, or if the script found a state that only
 // decide.lua can read.
 func (s *redisStore) decideBuckets(ctx context.Context, c charge) (v verdict, decided bool, err error) {
 	buckets, args, ok := bucketArguments(c)

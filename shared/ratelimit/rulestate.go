@@ -139,8 +139,8 @@ func (f *fixedWindow) reset() int64 {
 	return f.start + f.window - f.at
 }
 
-// slidingCounter counts the current window in full, and the previous one in proportion to its overlap
-// with the sliding window.
+// slidingCounter counts the current window in full, and the previous one in proportion to its
+// overlap with the sliding window.
 type slidingCounter struct {
 	ruleBase
 	start, cur, prev int64

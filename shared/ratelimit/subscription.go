@@ -65,8 +65,8 @@ func (d *denyCache) receive(ctx context.Context, client redis.UniversalClient) {
 	}
 }
 
-// setSubscribed records whether the subscription works, and clears the cache: messages may have been
-// lost since the entries were stored.
+// setSubscribed records whether the subscription works, and clears the cache: messages may have
+// been lost since the entries were stored.
 func (d *denyCache) setSubscribed(works bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

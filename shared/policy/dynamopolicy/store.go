@@ -1,8 +1,8 @@
 // Package dynamopolicy stores policies in DynamoDB: one item for each policy, with a version that
 // every write checks.
 //
-// A deleted policy leaves an item with its name and version. Versions therefore increase even when a
-// policy is deleted and created again, and an old entity tag never matches the new policy.
+// A deleted policy leaves an item with its name and version. Versions therefore increase even when
+// a policy is deleted and created again, and an old entity tag never matches the new policy.
 package dynamopolicy
 
 import (
@@ -189,9 +189,9 @@ func changed(name string) error {
 	return fault.New(fault.PreconditionFailed, "the policy %q was changed concurrently; read it again", name)
 }
 
-// List reads a page of up to limit policies in arbitrary order. cursor is "" for the first page, then
-// the next of the page before; next is "" on the last page. Errors: [policy.ErrInvalid] for an invalid
-// cursor, [policy.ErrUnavailable].
+// List reads a page of up to limit policies in arbitrary order. cursor is "" for the first page,
+// then the next of the page before; next is "" on the last page. Errors: [policy.ErrInvalid] for an
+// invalid cursor, [policy.ErrUnavailable].
 func (s *Store) List(ctx context.Context, limit int32, cursor string) (page []policy.Stored, next string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
