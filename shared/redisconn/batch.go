@@ -6,21 +6,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Call is one call of a script.
+// Call holds the keys and arguments of one run of a script.
 type Call struct {
 	Keys []string
 	Args []any
 }
 
-// Reply is what a Call came to.
+// Reply is the result of a [Call].
 type Reply struct {
 	Value any
 	Err   error
 }
 
-// RunEach runs a script once for each call, all of them in one round trip to each node, and returns
-// their replies in order. Each succeeds or fails for itself, with the deadline and the errors of
-// [Conn.Run].
+// RunEach runs a script once per call, in one round trip to each node, and returns the replies in
+// the order of the calls. Each call succeeds or fails independently, with the deadline and the
+// errors of [Conn.Run].
 func (c *Conn) RunEach(ctx context.Context, script *redis.Script, calls []Call) []Reply {
 	replies := make([]Reply, len(calls))
 	if len(calls) == 1 {
@@ -35,12 +35,14 @@ func (c *Conn) RunEach(ctx context.Context, script *redis.Script, calls []Call) 
 	}
 	callCtx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+
 	pipe := c.client.Pipeline()
 	sent := make([]*redis.Cmd, len(calls))
 	for i, call := range calls {
 		sent[i] = script.EvalSha(callCtx, pipe, call.Keys, call.Args...)
 	}
 	_, _ = pipe.Exec(callCtx) // each command has its own error
+
 	for i, call := range calls {
 		if redis.HasErrorPrefix(sent[i].Err(), "NOSCRIPT") {
 			sent[i] = script.Eval(callCtx, c.client, call.Keys, call.Args...)

@@ -11,11 +11,11 @@ import (
 
 // BreakerConfig tunes the circuit breaker.
 type BreakerConfig struct {
-	// Failures in a row that open it. Default 3.
+	// Failures is the number of consecutive failures that open the breaker. Default 3.
 	Failures int
-	// ProbeEvery is how long it stays open before a call asks the store again. Default 250 ms.
+	// ProbeEvery is the interval between pings of Redis while the breaker is open. Default 250 ms.
 	ProbeEvery time.Duration
-	// ProbeWait is the longest that such a call waits for the probe. Default 40 ms.
+	// ProbeWait bounds how long the call that starts a ping waits for its answer. Default 40 ms.
 	ProbeWait time.Duration
 }
 
@@ -34,52 +34,50 @@ func (c BreakerConfig) withDefaults() BreakerConfig {
 
 var errOpen = errors.New("the circuit breaker is open")
 
-// breaker makes a dead store cost nothing. After some failures in a row it opens; then calls fail
-// at once, but for one every ProbeEvery, which pings the store in the background and waits for that
-// no longer than ProbeWait. (A library's half-open state sends a whole request as the probe: that
-// one would pay the full call timeout.)
+// breaker makes calls fail immediately while the store is unavailable. After some consecutive
+// failures it opens. While it is open, one call per ProbeEvery starts a ping in the background and
+// waits for the answer up to ProbeWait; every other call fails immediately. Libraries with a
+// half-open state send a complete request as the probe, and that request pays the call timeout. See
+// docs/decisions/0001.
 type breaker struct {
-	cfg       BreakerConfig
-	pingLimit time.Duration
-	ping      func(context.Context) error
+	cfg         BreakerConfig
+	pingTimeout time.Duration
+	ping        func(context.Context) error
 
 	mu        sync.Mutex
 	failures  int
 	open      bool
 	nextProbe time.Time
-	probe     chan struct{} // non-nil while a ping is under way; closed when it ends
+	probe     chan struct{} // non-nil while a ping is in flight; closed when it ends
 }
 
-func newBreaker(cfg BreakerConfig, pingLimit time.Duration, ping func(context.Context) error) *breaker {
-	return &breaker{cfg: cfg.withDefaults(), pingLimit: pingLimit, ping: ping}
+func newBreaker(cfg BreakerConfig, pingTimeout time.Duration, ping func(context.Context) error) *breaker {
+	return &breaker{cfg: cfg.withDefaults(), pingTimeout: pingTimeout, ping: ping}
 }
 
-// admit returns nil when a call may go to the store.
+// admit returns nil if a call may go to the store.
 func (b *breaker) admit(ctx context.Context) error {
 	b.mu.Lock()
 	if !b.open {
 		b.mu.Unlock()
 		return nil
 	}
+
 	now := time.Now()
-	if b.probe == nil && now.Before(b.nextProbe) {
+	if b.probe != nil || now.Before(b.nextProbe) {
 		b.mu.Unlock()
 		return fault.Unavailable("redis", errOpen)
 	}
-	started := b.probe == nil
-	if started {
-		b.nextProbe = now.Add(b.cfg.ProbeEvery)
-		b.probe = make(chan struct{})
-		go b.run(b.probe) //nolint:gosec,contextcheck // the probe outlives the request that starts it
-	}
+	b.nextProbe = now.Add(b.cfg.ProbeEvery)
+	b.probe = make(chan struct{})
 	probe := b.probe
+	go b.run(probe) //nolint:gosec,contextcheck // the probe outlives the request that starts it
 	b.mu.Unlock()
-	if !started {
-		return fault.Unavailable("redis", errOpen)
-	}
+
 	return b.await(ctx, probe)
 }
 
+// await waits for the probe and returns nil if it closed the breaker.
 func (b *breaker) await(ctx context.Context, probe chan struct{}) error {
 	timer := time.NewTimer(b.cfg.ProbeWait)
 	defer timer.Stop()
@@ -94,10 +92,12 @@ func (b *breaker) await(ctx context.Context, probe chan struct{}) error {
 	return nil
 }
 
+// run pings the store and closes the breaker if it answers.
 func (b *breaker) run(done chan struct{}) {
-	ctx, cancel := context.WithTimeout(context.Background(), b.pingLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), b.pingTimeout)
 	defer cancel()
 	err := b.ping(ctx)
+
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.probe = nil
@@ -107,14 +107,15 @@ func (b *breaker) run(done chan struct{}) {
 	close(done)
 }
 
-// record counts the outcome of an admitted call. One that its own caller ended says nothing about
-// the store.
+// record notes the outcome of an admitted call. A call that its caller ended reveals nothing about
+// the store and is ignored.
 func (b *breaker) record(ctx context.Context, err error) {
 	if ended(ctx) != nil {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if fault.CodeOf(err) != fault.StoreUnavailable {
 		b.failures, b.open = 0, false
 		return

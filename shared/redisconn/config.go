@@ -1,5 +1,3 @@
-// Package redisconn is the one way to Redis: a warm client, one script a call, a deadline for each
-// call, and a circuit breaker.
 package redisconn
 
 import (
@@ -15,26 +13,27 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Config says where Redis is and how long to wait for it.
+// Config locates Redis and bounds the time of calls.
 type Config struct {
-	// URLs are redis:// or rediss:// addresses: one server, or one or more seeds of a cluster.
+	// URLs lists redis:// or rediss:// URLs: one server, or one or more nodes of a cluster.
 	URLs []string
-	// Cluster speaks the Redis Cluster protocol. Several URLs imply it.
+	// Cluster selects the Redis Cluster protocol. Several URLs imply it.
 	Cluster bool
-	// CallTimeout bounds one script call, dialling included. Default 250 ms.
+	// CallTimeout bounds one call, including the time to connect. Default 250 ms.
 	CallTimeout time.Duration
-	// DialTimeout bounds making a connection. Default 200 ms.
+	// DialTimeout bounds the time to connect. Default 200 ms.
 	DialTimeout time.Duration
 	// PoolSize bounds the connections to each node. Default 10.
 	PoolSize int
-	// Credentials returns the user and password for a new connection; nil means those in the URL.
-	// It is called for every connection, so that a short-lived IAM token is always fresh. Its error
-	// is the call's: the store counts as unavailable.
+	// Credentials returns the user and the password for a new connection. It is called for each
+	// connection, so that a short-lived IAM token is always fresh. If it fails, the call fails with
+	// fault.StoreUnavailable. Default: the user and the password in the URL.
 	Credentials func(context.Context) (user, password string, err error)
-	// MaxConnAge is how long a connection is used before another takes its place, less up to a
-	// tenth, so that not all are replaced at once. 0 means for ever.
+	// MaxConnAge is the age at which a connection is replaced, shortened at random by up to a
+	// tenth, so that connections are not replaced at the same time. 0 means never.
 	MaxConnAge time.Duration
-	// TLS replaces the configuration that rediss:// implies, for private certificate authorities.
+	// TLS replaces the TLS configuration that rediss:// implies, for a private certificate
+	// authority.
 	TLS *tls.Config
 	// Breaker tunes the circuit breaker.
 	Breaker BreakerConfig
@@ -65,7 +64,7 @@ func SplitList(s string) []string {
 	return out
 }
 
-// invalidURL describes an URL that cannot be parsed. The text of an [url.Error] is left out: it may
+// invalidURL describes a URL that cannot be parsed. The text of an [url.Error] is left out: it may
 // hold the password.
 func invalidURL(err error) error {
 	if _, ok := errors.AsType[*url.Error](err); ok {
@@ -74,7 +73,8 @@ func invalidURL(err error) error {
 	return fmt.Errorf("redis URL is not valid: %w", err)
 }
 
-// options never retries inside the driver: a caller decides what is safe to send twice.
+// options configures the driver. The driver never retries: the caller decides what is safe to send
+// twice.
 func (c Config) options() (*redis.UniversalOptions, error) {
 	var o redis.UniversalOptions
 	for _, u := range c.URLs {
@@ -88,7 +88,7 @@ func (c Config) options() (*redis.UniversalOptions, error) {
 	if c.TLS != nil {
 		implied := o.TLSConfig
 		o.TLSConfig = c.TLS.Clone()
-		// the driver verifies every node of a cluster by this name, and dials none without it
+		// The driver verifies every node of a cluster by this name, and dials none without it.
 		if o.TLSConfig.ServerName == "" && implied != nil {
 			o.TLSConfig.ServerName = implied.ServerName
 		}
@@ -107,8 +107,8 @@ func (c Config) options() (*redis.UniversalOptions, error) {
 	o.PoolSize = c.PoolSize
 	o.ContextTimeoutEnabled = true
 	o.DisableIdentity = true
-	// RESP2 and no maintenance notifications: a plain request and reply, which Redis 6.2, Valkey
-	// and miniredis all speak.
+	// RESP2 without maintenance notifications is plain request and reply, which Redis 6.2, Valkey
+	// and miniredis all support.
 	o.Protocol = 2
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return &o, nil

@@ -18,7 +18,7 @@ type Conn struct {
 	timeout time.Duration
 }
 
-// Open makes a Conn. It does not connect: the first call does.
+// Open makes a Conn. It makes no connection: the first call does.
 func Open(cfg Config) (*Conn, error) {
 	cfg = cfg.withDefaults()
 	options, err := cfg.options()
@@ -33,8 +33,8 @@ func Open(cfg Config) (*Conn, error) {
 
 // FromClient makes a Conn from a client that the caller configured. Of cfg it uses CallTimeout and
 // Breaker. The client should not retry (MaxRetries: -1) and must respect contexts
-// (ContextTimeoutEnabled: true); otherwise CallTimeout does not bound a call. [Conn.Close] closes the
-// client.
+// (ContextTimeoutEnabled: true); otherwise CallTimeout does not bound a call. [Conn.Close] closes
+// the client.
 func FromClient(client redis.UniversalClient, cfg Config) *Conn {
 	cfg = cfg.withDefaults()
 
@@ -50,16 +50,15 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Client is the driver itself, for blocking commands and INFO. Its errors go through
-// [Conn.Classify].
+// Client returns the driver's client, for blocking commands. Pass its errors to [Conn.Classify].
 func (c *Conn) Client() redis.UniversalClient { return c.client }
 
-// Run runs one script: EVALSHA, and EVAL when the server does not have it yet.
+// Run runs a script with EVALSHA, and with EVAL if the server does not have it yet.
 //
-// It answers within the call timeout, and at once while the circuit breaker is open. A store that
-// cannot be reached, is read-only, loading or out of memory is a fault.StoreUnavailable; ctx's own
-// end comes back as ctx's error. A call whose answer was lost may have been carried out: only send
-// it again when the script is idempotent.
+// It returns within the call timeout, and immediately while the circuit breaker is open. If Redis
+// is unreachable, read-only, loading or out of memory, the error has the code
+// fault.StoreUnavailable; if ctx ends first, the error wraps that of ctx. A call that failed may
+// have taken effect, because only the answer was lost: retry it only if the script is idempotent.
 func (c *Conn) Run(ctx context.Context, script *redis.Script, keys []string, args ...any) (any, error) {
 	var reply any
 	err := c.Do(ctx, func(ctx context.Context) error {
@@ -70,8 +69,8 @@ func (c *Conn) Run(ctx context.Context, script *redis.Script, keys []string, arg
 	return reply, err
 }
 
-// Do gives any short command the deadline, breaker and error mapping of [Conn.Run]. redis.Nil
-// passes through as it is.
+// Do runs any short command with the deadline, the circuit breaker and the errors of [Conn.Run]. It
+// returns redis.Nil unchanged.
 func (c *Conn) Do(ctx context.Context, command func(context.Context) error) error {
 	if err := c.breaker.admit(ctx); err != nil {
 		return err
@@ -83,8 +82,9 @@ func (c *Conn) Do(ctx context.Context, command func(context.Context) error) erro
 	return err
 }
 
-// Classify maps a driver error: nil and redis.Nil stay, what ctx ended becomes ctx's error, an
-// unavailable store becomes fault.StoreUnavailable, and anything else is a defect.
+// Classify translates an error of the driver. It returns nil and redis.Nil unchanged. If ctx has
+// ended, the result wraps the error of ctx; if Redis is unavailable, it has the code
+// fault.StoreUnavailable; any other error is a defect and has no code.
 func (c *Conn) Classify(ctx context.Context, err error) error {
 	switch {
 	case err == nil, errors.Is(err, redis.Nil):
@@ -94,12 +94,12 @@ func (c *Conn) Classify(ctx context.Context, err error) error {
 	case unavailable(err):
 		return fault.Unavailable("redis", err)
 	default:
-		return fmt.Errorf("redis refused a call: %w", err)
+		return refused(err)
 	}
 }
 
-// ended is why ctx is over. A socket's deadline may fire a moment before the context's timer does,
-// so the clock is asked too.
+// ended returns why ctx has ended, or nil. It also compares the deadline with the clock, because
+// the deadline of a socket may fire shortly before the timer of the context.
 func ended(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
 		return context.DeadlineExceeded

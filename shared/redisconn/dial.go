@@ -10,13 +10,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// recently is how long after an answer a connection counts as alive without being asked.
-const recently = 100 * time.Millisecond
+// recent is how long after an answer a connection counts as open without a check.
+const recent = 100 * time.Millisecond
 
-// dialer makes the driver's connections over TCP. Before each call the driver peeks at the socket,
-// to find out that the server has closed it: a system call, which is a tenth of what a call costs
-// this process. It is left out while the last answer is recent; whoever's connection is closed
-// between two such calls learns it from the call, as he does over TLS, where the driver never
+// dialer makes TCP connections that skip the driver's liveness check while the last answer is
+// recent. Before each call the driver peeks at the socket to see whether the server closed it, a
+// system call that is a tenth of this process's cost of a call. If a connection is closed between
+// two calls that skip the check, the second call fails, as it does over TLS, where the driver never
 // peeks.
 func dialer(timeout time.Duration) func(context.Context, string, string) (net.Conn, error) {
 	dial := redis.NewDialer(&redis.Options{DialTimeout: timeout})
@@ -29,12 +29,12 @@ func dialer(timeout time.Duration) func(context.Context, string, string) (net.Co
 		if !ok {
 			return conn, nil
 		}
-		return &warm{Conn: conn, socket: socket}, nil
+		return &checkedConn{Conn: conn, socket: socket}, nil
 	}
 }
 
-// warm is a connection that knows when it was last answered.
-type warm struct {
+// checkedConn is a connection that records when the server last answered.
+type checkedConn struct {
 	net.Conn
 
 	socket   syscall.Conn
@@ -42,31 +42,31 @@ type warm struct {
 }
 
 // Read implements net.Conn.
-func (w *warm) Read(p []byte) (int, error) {
-	n, err := w.Conn.Read(p)
+func (c *checkedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
 	if err != nil {
-		w.answered = time.Time{}
-		return n, err //nolint:wrapcheck // the driver tells a network's errors by their types
+		c.answered = time.Time{}
+		return n, err //nolint:wrapcheck // the driver distinguishes network errors by their types
 	}
-	w.answered = time.Now()
+	c.answered = time.Now()
 	return n, nil
 }
 
-// SyscallConn implements syscall.Conn, for the driver's peek.
-func (w *warm) SyscallConn() (syscall.RawConn, error) {
-	if time.Since(w.answered) < recently {
-		return unasked{}, nil
+// SyscallConn implements syscall.Conn, which the driver peeks through.
+func (c *checkedConn) SyscallConn() (syscall.RawConn, error) {
+	if time.Since(c.answered) < recent {
+		return skipCheck{}, nil
 	}
-	raw, err := w.socket.SyscallConn()
+	raw, err := c.socket.SyscallConn()
 	if err != nil {
-		return nil, fmt.Errorf("error looking at a connection: %w", err)
+		return nil, fmt.Errorf("error checking a connection: %w", err)
 	}
 	return raw, nil
 }
 
-// unasked looks at nothing.
-type unasked struct{}
+// skipCheck is a RawConn that does nothing, so that the driver finds nothing wrong.
+type skipCheck struct{}
 
-func (unasked) Control(func(uintptr)) error    { return nil }
-func (unasked) Read(func(uintptr) bool) error  { return nil }
-func (unasked) Write(func(uintptr) bool) error { return nil }
+func (skipCheck) Control(func(uintptr)) error    { return nil }
+func (skipCheck) Read(func(uintptr) bool) error  { return nil }
+func (skipCheck) Write(func(uintptr) bool) error { return nil }

@@ -10,17 +10,21 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// Servers, proxies and balancers close idle connections, and a frozen function does not see it.
-func TestAConnectionThatTheServerClosedDuringAPauseFailsNoCall(t *testing.T) {
+func TestDialer(t *testing.T) {
 	t.Parallel()
-	r := redistest.Single(t)
-	c := open(t, redisconn.Config{URLs: []string{r.URL}, CallTimeout: 5 * time.Second})
-	for range 3 {
+	// Servers, proxies and balancers close idle connections, which a frozen function does not
+	// notice.
+	t.Run("replaces a connection that the server closed while it was idle", func(t *testing.T) {
+		t.Parallel()
+		r := redistest.Single(t)
+		c := open(t, redisconn.Config{URLs: []string{r.URL}, CallTimeout: 5 * time.Second})
+		for range 3 {
+			_, err := c.Run(t.Context(), write(), []string{"{k}"})
+			require.NoError(t, err)
+			require.NoError(t, r.Client.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Err())
+			<-time.After(300 * time.Millisecond) // a pause, as between two invocations
+		}
 		_, err := c.Run(t.Context(), write(), []string{"{k}"})
 		require.NoError(t, err)
-		require.NoError(t, r.Client.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Err())
-		<-time.After(300 * time.Millisecond) // a pause, as between two invocations
-	}
-	_, err := c.Run(t.Context(), write(), []string{"{k}"})
-	require.NoError(t, err)
+	})
 }

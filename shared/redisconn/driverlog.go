@@ -2,7 +2,6 @@ package redisconn
 
 import "github.com/redis/go-redis/v9/logging"
 
-// SilenceDriver ends what the driver prints by itself: lines that are no JSON and tell addresses.
-// Whatever goes wrong with a call is in the call's error, which is logged. It is for the start of a
-// program: it holds for the whole process.
+// SilenceDriver disables the driver's own log for the process: its lines are not JSON and contain
+// addresses. The cause of a failed call is in the call's error. Call it at the start of a program.
 func SilenceDriver() { logging.Disable() }

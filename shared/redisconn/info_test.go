@@ -59,11 +59,12 @@ func TestInfo(t *testing.T) {
 
 func TestTotal(t *testing.T) {
 	t.Parallel()
-	require.Equal(t,
-		redisconn.Info{UsedMemory: 7, MaxMemory: 70, ConnectedClients: 3, BlockedClients: 5, EvictedKeys: 7, OpsPerSecond: 9},
-		redisconn.Total([]redisconn.Info{
-			{UsedMemory: 6, MaxMemory: 60, ConnectedClients: 1, BlockedClients: 2, EvictedKeys: 3, OpsPerSecond: 4},
-			{UsedMemory: 7, MaxMemory: 70, ConnectedClients: 2, BlockedClients: 3, EvictedKeys: 4, OpsPerSecond: 5},
-		}))
+	total := redisconn.Total([]redisconn.Info{
+		{UsedMemory: 6, MaxMemory: 60, ConnectedClients: 1, BlockedClients: 2, EvictedKeys: 3, OpsPerSecond: 4},
+		{UsedMemory: 7, MaxMemory: 70, ConnectedClients: 2, BlockedClients: 3, EvictedKeys: 4, OpsPerSecond: 5},
+	})
+	require.Equal(t, redisconn.Info{
+		UsedMemory: 7, MaxMemory: 70, ConnectedClients: 3, BlockedClients: 5, EvictedKeys: 7, OpsPerSecond: 9,
+	}, total)
 	require.Zero(t, redisconn.Total(nil))
 }

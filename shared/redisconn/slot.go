@@ -2,8 +2,8 @@ package redisconn
 
 import "strings"
 
-// Slot is the Redis Cluster hash slot of a key, 0 to 16383: CRC16 (XMODEM) of its hash tag, or of
-// all of it. See
+// Slot returns the hash slot of a key in a Redis Cluster, 0 to 16383: the CRC16 (XMODEM) of its
+// hash tag, or of the key if it has none. See
 // https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags.
 func Slot(key string) int {
 	if _, rest, found := strings.Cut(key, "{"); found {

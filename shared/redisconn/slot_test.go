@@ -10,7 +10,7 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-func TestTheSlotOfAKeyIsTheOneThatRedisComputes(t *testing.T) {
+func TestSlot(t *testing.T) {
 	t.Parallel()
 	r := redistest.Cluster(t)
 	slot := func(key string) int {

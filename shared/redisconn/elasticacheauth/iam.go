@@ -1,6 +1,6 @@
-// Package elasticacheauth gets the credentials of Redis connections from AWS: tokens for
-// ElastiCache's IAM authentication, and passwords that are kept in Secrets Manager. It stands apart
-// from redisconn, which knows no AWS.
+// Package elasticacheauth provides the credentials of Redis connections from AWS: tokens for the
+// IAM authentication of ElastiCache, and passwords in Secrets Manager. It is separate from
+// redisconn so that redisconn does not depend on the AWS SDK.
 package elasticacheauth
 
 import (
@@ -19,33 +19,32 @@ import (
 // after 12 hours.
 const MaxConnAge = 11 * time.Hour
 
-// tokenLife is how long ElastiCache takes a token, in seconds: no more than 15 minutes.
+// tokenLife is the lifetime of a token in seconds. ElastiCache accepts at most 15 minutes.
 const tokenLife = "900"
 
-// emptyBody is the SHA-256 of a request without a body.
+// emptyBody is the SHA-256 of an empty request body.
 const emptyBody = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// IAM signs tokens for ElastiCache's IAM authentication.
+// IAM signs tokens for the IAM authentication of ElastiCache.
 //
 // A token is a presigned request (SigV4, service elasticache, action connect) without its scheme;
-// see https://docs.aws.amazon.com/AmazonElastiCache/latest/dg/auth-iam.html. Signing needs no call
-// to AWS, so each connection gets a token of its own, and none is kept until it ends.
+// see https://docs.aws.amazon.com/AmazonElastiCache/latest/dg/auth-iam.html. Signing makes no call
+// to AWS, so each connection gets a new token and none is cached.
 type IAM struct {
-	// Region is the cache's.
+	// Region is the region of the cache.
 	Region string
-	// User is the ElastiCache user's id, which is also its name.
+	// User is the ID of the ElastiCache user, which must equal its name.
 	User string
 	// Resource is the name of the replication group or serverless cache, in lower case.
 	Resource string
-	// Serverless says that it is a serverless cache.
+	// Serverless marks a serverless cache.
 	Serverless bool
-	// Credentials sign; the role behind them needs elasticache:Connect on the cache and on the
+	// Credentials sign the tokens. Their role needs elasticache:Connect on the cache and on the
 	// user.
 	Credentials aws.CredentialsProvider
 }
 
-// Provide returns the user and a token that is as old as now. It is a redisconn.Config's
-// Credentials.
+// Provide returns the user and a new token, for redisconn.Config.Credentials.
 func (i IAM) Provide(ctx context.Context) (user, token string, err error) {
 	token, err = i.token(ctx, time.Now())
 	return i.User, token, err
@@ -54,7 +53,7 @@ func (i IAM) Provide(ctx context.Context) (user, token string, err error) {
 func (i IAM) token(ctx context.Context, now time.Time) (string, error) {
 	credentials, err := i.Credentials.Retrieve(ctx)
 	if err != nil {
-		return "", fmt.Errorf("error getting credentials to sign a token: %w", err)
+		return "", fmt.Errorf("error getting the credentials that sign a token: %w", err)
 	}
 	query := url.Values{"Action": {"connect"}, "User": {i.User}, "X-Amz-Expires": {tokenLife}}
 	if i.Serverless {

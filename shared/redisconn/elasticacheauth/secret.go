@@ -14,26 +14,24 @@ import (
 )
 
 const (
-	// secretLife is how long a password is used before Secrets Manager is asked again: a rotated
-	// one is in use after that.
+	// secretLife is how long a password is cached. A rotated password is in use after that time.
 	secretLife = 5 * time.Minute
-	// secretRetry is how long a failure is remembered, so that a broken secret does not mean a call
+	// secretRetry is how long a failure is cached, so that a broken secret does not cause a call
 	// for each connection.
 	secretRetry = time.Second
-	// secretTimeout bounds one call. It goes on when the connection that wanted the password has
-	// given up: the next one finds it.
+	// secretTimeout bounds one read. A read continues after the connection that started it has
+	// given up, and the next connection uses its result.
 	secretTimeout = 5 * time.Second
 )
 
-// Secrets is the part of Secrets Manager's client that is used.
+// Secrets is the part of the Secrets Manager client that [Secret] uses.
 type Secrets interface {
 	GetSecretValue(ctx context.Context, in *secretsmanager.GetSecretValueInput,
 		options ...func(*secretsmanager.Options)) (*secretsmanager.GetSecretValueOutput, error)
 }
 
-// Secret is a password in Secrets Manager: either the secret's whole text, or its field "password"
-// (beside "username", which is optional) when the text is a JSON object. It is safe for concurrent
-// use.
+// Secret is a password in Secrets Manager. The text of the secret is the password, or a JSON object
+// with the field "password" and the optional field "username". It is safe for concurrent use.
 type Secret struct {
 	api  Secrets
 	arn  string
@@ -41,76 +39,80 @@ type Secret struct {
 	now  func() time.Time
 
 	mu       sync.Mutex
-	known    *login
-	next     time.Time     // when to ask again
-	err      error         // of the last call
-	underway chan struct{} // non-nil during a call; closed when it ends
+	cached   *login
+	nextRead time.Time
+	err      error         // of the last read
+	reading  chan struct{} // non-nil during a read; closed when it ends
 }
 
 type login struct{ user, password string }
 
-// NewSecret makes a Secret. user is whom the password is for; "" means the secret's own "username",
-// else Redis' default user.
+// NewSecret makes a Secret. user is the user of the password. If it is empty, the user is the
+// "username" in the secret, or the default user of Redis if the secret has none.
 func NewSecret(api Secrets, arn, user string) *Secret {
 	return &Secret{api: api, arn: arn, user: user, now: time.Now}
 }
 
-// Provide returns the user and the password. It is a redisconn.Config's Credentials. A password
-// that is due to be asked for again is used until the answer is there: whoever rotates it keeps the
-// old one valid for longer than that.
+// Provide returns the user and the password, for redisconn.Config.Credentials. If the cached
+// password has expired, Provide returns it and starts a read in the background: a rotation keeps
+// the old password valid for longer than that.
 func (s *Secret) Provide(ctx context.Context) (user, password string, err error) {
 	s.mu.Lock()
-	if s.underway == nil && !s.now().Before(s.next) {
-		s.underway = make(chan struct{})
-		go s.ask(s.underway) //nolint:gosec,contextcheck // the call outlives the connection that starts it
+	if s.reading == nil && !s.now().Before(s.nextRead) {
+		s.reading = make(chan struct{})
+		go s.refresh(s.reading) //nolint:gosec,contextcheck // the read outlives the connection that starts it
 	}
-	known, underway, failure := s.known, s.underway, s.err
+	cached, reading, failure := s.cached, s.reading, s.err
 	s.mu.Unlock()
+
 	switch {
-	case known != nil:
-		return known.user, known.password, nil
-	case underway == nil:
+	case cached != nil:
+		return cached.user, cached.password, nil
+	case reading == nil:
 		return "", "", failure
 	}
+
 	select {
-	case <-underway:
+	case <-reading:
 	case <-ctx.Done():
 		return "", "", fmt.Errorf("error waiting for a password: %w", ctx.Err())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known == nil {
+	if s.cached == nil {
 		return "", "", s.err
 	}
-	return s.known.user, s.known.password, nil
+	return s.cached.user, s.cached.password, nil
 }
 
-func (s *Secret) ask(done chan struct{}) {
+// refresh reads the secret and caches the result.
+func (s *Secret) refresh(done chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), secretTimeout)
 	defer cancel()
-	found, err := s.fetch(ctx)
+	found, err := s.read(ctx)
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.underway, s.err, s.next = nil, err, s.now().Add(secretRetry)
+	s.reading, s.err, s.nextRead = nil, err, s.now().Add(secretRetry)
 	if err == nil {
-		s.known, s.next = &found, s.now().Add(secretLife)
+		s.cached, s.nextRead = &found, s.now().Add(secretLife)
 	}
 	close(done)
 }
 
-func (s *Secret) fetch(ctx context.Context) (login, error) {
+func (s *Secret) read(ctx context.Context) (login, error) {
 	out, err := s.api.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: aws.String(s.arn)})
 	if err != nil {
 		return login{}, fmt.Errorf("error reading the secret %s: %w", s.arn, err)
 	}
-	return read(aws.ToString(out.SecretString), s.user)
+	return parseSecret(aws.ToString(out.SecretString), s.user)
 }
 
-// read takes a secret's text apart. No error repeats any of it.
-func read(text, user string) (login, error) {
+// parseSecret parses the text of a secret. Its errors contain nothing of the text.
+func parseSecret(text, user string) (login, error) {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		if text == "" {
-			return login{}, errors.New("the secret has no text")
+			return login{}, errors.New("the secret has no text; store the password as its text")
 		}
 		return login{user: user, password: text}, nil
 	}
@@ -119,7 +121,7 @@ func read(text, user string) (login, error) {
 		Password string `json:"password"`
 	}
 	if json.Unmarshal([]byte(text), &fields) != nil || fields.Password == "" {
-		return login{}, errors.New(`the secret is an object without a text "password"`)
+		return login{}, errors.New(`the secret is a JSON object without a string "password"; add one`)
 	}
 	if user == "" {
 		user = fields.Username
