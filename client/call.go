@@ -13,83 +13,79 @@ import (
 	"time"
 )
 
-// maxResponse bounds a response body, in bytes. Lambda's own limit is 6 MiB.
+// maxResponse bounds the body of a response, in bytes. The limit of Lambda is 6 MiB.
 const maxResponse = 16 << 20
 
-// call is one operation of the API.
+// call describes one request to the API.
 type call struct {
-	op     string // what it does, for errors
+	op     string // what the call does, for errors: `acquiring the lock "report"`
 	method string
 	path   string // escaped
 	query  url.Values
 	header map[string]string
-	body   any // becomes JSON; nil is no body
-	out    any // the answer's JSON; nil drops it
-	repeat repeat
-	// timeout is for one attempt; zero is the client's.
+	body   any // encoded as JSON; nil sends no body
+	out    any // receives the JSON of the answer; nil discards it
+	retry  retryPolicy
+	// timeout bounds one attempt; zero means the client's.
 	timeout time.Duration
-	// statuses are those beside 2xx whose body is decoded into out.
+	// statuses are the status codes outside 2xx whose body is decoded into out.
 	statuses []int
 }
 
-// reply is what is known of an answered call beside its body.
+// reply is what an attempt returned in addition to the decoded body. It is valid with an error too.
 type reply struct {
 	status int
 	header http.Header
-	// started is when the attempt that was answered began.
+	// started is the time at which the last attempt began.
 	started time.Time
-	// uncertain says that an earlier attempt may have been carried out.
+	// uncertain reports that an earlier attempt may have been carried out.
 	uncertain bool
 }
 
-// pathTo joins segments to a path, escaped as the AWS SDK does it: whatever is not an unreserved
-// character of RFC 3986.
-func pathTo(segments ...string) string {
-	var b strings.Builder
-	for _, s := range segments {
-		b.WriteString("/" + strings.ReplaceAll(url.PathEscape(s), ":", "%3A"))
-	}
-	return b.String()
-}
-
-// do carries a call out, and repeats it as far as its policy and the client's Retries allow.
+// do carries out a call, and retries it as its policy and the client's Retries allow.
 //
-// The error is an [*Error], or wraps ctx's own. The reply is of use with an error, too.
+// The error is an [*Error], or wraps the error of ctx.
 func (c *Client) do(ctx context.Context, q call) (reply, error) {
 	body, err := q.encode()
 	if err != nil {
 		return reply{}, err
 	}
-	var r reply
+
+	uncertain := false
 	for attempt := 0; ; attempt++ {
-		answer, err := c.attempt(ctx, q, body)
-		answer.uncertain = r.uncertain
-		r = answer
+		r, err := c.attempt(ctx, q, body)
 		if err == nil {
+			r.uncertain = uncertain
 			return r, nil
 		}
-		var e *Error
-		if !errors.As(err, &e) {
-			r.uncertain = r.uncertain || ctx.Err() != nil
-			return r, err
-		}
-		r.uncertain = r.uncertain || e.uncertain()
-		if attempt >= c.cfg.Retries || !q.repeat.allows(e) || !pause(ctx, backoff(attempt, e.RetryAfter)) {
+
+		uncertain = uncertain || mayHaveHappened(ctx, err)
+		r.uncertain = uncertain
+
+		e, ok := errors.AsType[*Error](err)
+		if !ok || attempt >= c.cfg.Retries || !q.retry.allows(e) || !pause(ctx, backoff(attempt, e.RetryAfter)) {
 			return r, err
 		}
 	}
 }
 
-// once carries a call out without repeating it, for callers that have a loop of their own.
+// once carries out a call without retries, for callers with their own loop.
 func (c *Client) once(ctx context.Context, q call) (reply, error) {
 	body, err := q.encode()
 	if err != nil {
 		return reply{}, err
 	}
 	r, err := c.attempt(ctx, q, body)
-	var e *Error
-	r.uncertain = err != nil && (ctx.Err() != nil || errors.As(err, &e) && e.uncertain())
+	r.uncertain = err != nil && mayHaveHappened(ctx, err)
 	return r, err
+}
+
+// mayHaveHappened reports whether the API may have carried out an attempt that failed with err.
+func mayHaveHappened(ctx context.Context, err error) bool {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.uncertain()
+	}
+	return ctx.Err() != nil
 }
 
 func (q call) encode() ([]byte, error) {
@@ -103,53 +99,39 @@ func (q call) encode() ([]byte, error) {
 	return body, nil
 }
 
-// encodeJSON is json.Marshal that leaves <, > and & as they are: a payload stays as short as it is.
-func encodeJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
 // attempt sends the request once.
 func (c *Client) attempt(ctx context.Context, q call, body []byte) (reply, error) {
 	timeout := q.timeout
 	if timeout == 0 {
 		timeout = c.cfg.Timeout
 	}
-	r := reply{started: time.Now()}
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+
+	r := reply{started: time.Now()}
 	request, err := c.request(bounded, q, body)
 	if err != nil {
-		return r, q.failed(ctx, timeout, err)
+		return r, q.noAnswer(ctx, timeout, err)
 	}
 	response, err := c.cfg.HTTPClient.Do(request)
 	if err != nil {
-		return r, q.failed(ctx, timeout, err)
+		return r, q.noAnswer(ctx, timeout, err)
 	}
 	defer func() { _ = response.Body.Close() }()
+
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
 	if err != nil {
-		return r, q.failed(ctx, timeout, err)
+		return r, q.noAnswer(ctx, timeout, err)
 	}
 	r.status, r.header = response.StatusCode, response.Header
 	if len(text) > maxResponse {
-		return r, &Error{Op: q.op, Code: CodeUnexpected, Status: r.status,
-			Detail: fmt.Sprintf("the answer is over %d bytes", maxResponse)}
+		detail := fmt.Sprintf("the answer exceeds %d bytes", maxResponse)
+		return r, &Error{Op: q.op, Code: CodeUnexpected, Status: r.status, Detail: detail}
 	}
 	return r, q.decode(response, text)
 }
 
-// notSentError is a failure before anything was sent, which no repetition helps: there are no
-// credentials, for example.
-type notSentError struct{ error }
-
-func (e notSentError) Unwrap() error { return e.error }
-
+// request builds and signs the HTTP request. Its errors are [notSentError].
 func (c *Client) request(ctx context.Context, q call, body []byte) (*http.Request, error) {
 	target := c.endpoint.String() + q.path
 	if len(q.query) > 0 {
@@ -159,6 +141,7 @@ func (c *Client) request(ctx context.Context, q call, body []byte) (*http.Reques
 	if err != nil {
 		return nil, notSentError{err}
 	}
+
 	r.Header.Set("Accept", "application/json, application/problem+json")
 	r.Header.Set("User-Agent", c.cfg.UserAgent)
 	if body != nil {
@@ -170,6 +153,7 @@ func (c *Client) request(ctx context.Context, q call, body []byte) (*http.Reques
 	for name, value := range q.header {
 		r.Header.Set(name, value)
 	}
+
 	if c.signer != nil {
 		if err := c.signer.sign(ctx, r, body); err != nil {
 			return nil, notSentError{err}
@@ -178,8 +162,16 @@ func (c *Client) request(ctx context.Context, q call, body []byte) (*http.Reques
 	return r, nil
 }
 
-// failed makes the error of an attempt that got no answer. The caller's own context comes first.
-func (q call) failed(ctx context.Context, timeout time.Duration, err error) error {
+// notSentError is a failure before anything was sent, such as missing credentials. A retry would
+// fail in the same way.
+type notSentError struct{ error }
+
+// Unwrap returns the cause.
+func (e notSentError) Unwrap() error { return e.error }
+
+// noAnswer returns the error of an attempt that received no answer. If the caller's own context
+// ended, its error takes precedence.
+func (q call) noAnswer(ctx context.Context, timeout time.Duration, err error) error {
 	var local notSentError
 	var wrapped *url.Error
 	switch {
@@ -190,15 +182,16 @@ func (q call) failed(ctx context.Context, timeout time.Duration, err error) erro
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Error{Op: q.op, Code: CodeUnreachable, Detail: fmt.Sprintf("no answer within %s", timeout)}
 	case errors.As(err, &wrapped):
-		err = wrapped.Err // without the URL: the operation is named already
+		err = wrapped.Err // without the URL, because Op already names the operation
 	}
-	return &Error{Op: q.op, Code: CodeUnreachable, Detail: "the API cannot be reached", unsent: neverSent(err),
-		cause: err}
+	return &Error{
+		Op: q.op, Code: CodeUnreachable, Detail: "the API is unreachable", neverSent: neverSent(err), cause: err,
+	}
 }
 
-// decode reads an answer's body into out, or into an error.
+// decode decodes the body of an answer into out, or returns the error that the answer describes.
 func (q call) decode(response *http.Response, text []byte) error {
-	if response.StatusCode/100 != 2 && !contains(q.statuses, response, text) {
+	if response.StatusCode/100 != 2 && !q.accepts(response.StatusCode, text) {
 		return q.problem(response, text)
 	}
 	if q.out == nil || response.StatusCode == http.StatusNoContent {
@@ -207,7 +200,7 @@ func (q call) decode(response *http.Response, text []byte) error {
 	if err := json.Unmarshal(text, q.out); err != nil {
 		return &Error{
 			Op: q.op, Code: CodeUnexpected, Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id"),
-			Detail: "the answer is not the API's: is the endpoint right?", cause: err,
+			Detail: "the answer is not one of Sluice; check the endpoint", cause: err,
 		}
 	}
 	return nil

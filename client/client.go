@@ -13,42 +13,36 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// Auth says how requests prove who sends them.
-type Auth string
-
-// The ways. AuthIAM is the default.
-const (
-	AuthIAM  Auth = "aws_iam" // AWS Signature Version 4
-	AuthNone Auth = "none"    // plain requests, for the local stack
-)
-
-// Config describes where Sluice is and how to reach it.
+// Config configures a [Client]. Only Endpoint is required.
 type Config struct {
-	// Endpoint is the URL of the API, with its stage when it has one in the path. Required.
+	// Endpoint is the URL of the API, including its stage if the stage is part of the path.
 	Endpoint string
-	// Auth is [AuthIAM] by default.
+	// Auth defaults to [AuthIAM], or to [AuthNone] if the endpoint is on this machine and
+	// Credentials is nil.
 	Auth Auth
-	// Region is the one to sign for when the endpoint's host name does not say it, as AWS's names
-	// do. Default: that of the AWS configuration.
+	// Region is the AWS region to sign for. The region in the endpoint's host name takes
+	// precedence. Defaults to the region of the AWS configuration.
 	Region string
-	// Credentials sign the requests. Default: the chain of the AWS SDK, which is asked at the first
-	// request.
+	// Credentials sign the requests. Defaults to the credential chain of the AWS SDK, which is
+	// loaded with the first request.
 	Credentials aws.CredentialsProvider
-	// HTTPClient sends the requests. Its RoundTripper must obey the request's context. Default: one
-	// with a pool of its own.
+	// HTTPClient sends the requests. Its RoundTripper must obey the request's context. Defaults to
+	// a client with its own connection pool.
 	HTTPClient *http.Client
-	// Retries is how often a failed call is repeated. Default 3; negative is never.
+	// Retries is the number of times that a failed call is retried. Zero means 3; a negative number
+	// disables retries.
 	//
-	// Only what is safe is repeated: reads, and writes that a token, an id or their nature makes
-	// idempotent. A limit check, a refund, a forced release, a redrive by number and a conditional
-	// change of a policy are repeated only when the request surely never arrived.
+	// Reads are retried, and writes that a token, an ID or their nature makes idempotent. A limit
+	// check, a refund, a forced release, a redrive without IDs and a conditional change of a policy
+	// are retried only if the request certainly never reached the API.
 	Retries int
-	// Timeout is for one attempt, without the time a lock waits. Default 10 s.
+	// Timeout bounds one attempt, in addition to the time that a lock request waits at the API.
+	// Defaults to 10 s.
 	Timeout time.Duration
-	// UserAgent is sent before this package's own.
+	// UserAgent precedes this package's own product name in the header User-Agent.
 	UserAgent string
-	// Traceparent returns the W3C trace context of ctx, or "". It is sent with every request, and
-	// travels with a job to its consumer.
+	// Traceparent returns the W3C trace context of ctx, or "" if there is none. It is sent with
+	// every request; a job carries it to its consumer.
 	Traceparent func(ctx context.Context) string
 }
 
@@ -58,50 +52,83 @@ const (
 	product        = "sluice-go/1"
 )
 
-func (c Config) withDefaults() Config {
-	if c.Auth == "" {
-		c.Auth = AuthIAM
-	}
-	if c.HTTPClient == nil {
-		c.HTTPClient = newHTTPClient()
-	}
-	switch {
-	case c.Retries == 0:
-		c.Retries = defaultRetries
-	case c.Retries < 0:
-		c.Retries = 0
-	}
-	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
-	}
-	c.UserAgent = strings.TrimSpace(c.UserAgent + " " + product)
-	if c.Traceparent == nil {
-		c.Traceparent = func(context.Context) string { return "" }
-	}
-	return c
+// Client calls the API of a Sluice deployment. It is safe for concurrent use.
+type Client struct {
+	cfg      Config
+	endpoint *url.URL
+	signer   *signer // nil if requests are not signed
+
+	// background tracks the goroutines that clean up after abandoned calls; see [Client.Close].
+	background sync.WaitGroup
 }
 
-func (c Config) validate() (*url.URL, error) {
-	endpoint, err := url.Parse(strings.TrimRight(c.Endpoint, "/"))
-	switch {
-	case c.Endpoint == "":
-		return nil, errors.New("the endpoint is missing: give the URL of the API")
-	case err != nil || (endpoint.Scheme != "https" && endpoint.Scheme != "http") || endpoint.Host == "":
-		return nil,
-			fmt.Errorf("the endpoint %q is not a URL such as https://abc123.execute-api.eu-central-1.amazonaws.com",
-				c.Endpoint)
-	case endpoint.RawQuery != "" || endpoint.Fragment != "" || endpoint.User != nil:
+// New returns a Client. It sends nothing and reads no AWS configuration. The error describes an
+// invalid Config.
+func New(cfg Config) (*Client, error) {
+	endpoint, err := parseEndpoint(cfg.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+
+	cfg = cfg.withDefaults(endpoint.Hostname())
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+
+	c := &Client{cfg: cfg, endpoint: endpoint}
+	if cfg.Auth == AuthIAM {
+		c.signer = newSigner(cfg, endpoint.Hostname())
+	}
+	return c, nil
+}
+
+func parseEndpoint(text string) (*url.URL, error) {
+	if text == "" {
+		return nil, errors.New("the endpoint is missing: set it to the URL of the API")
+	}
+	endpoint, err := url.Parse(strings.TrimRight(text, "/"))
+	if err != nil || (endpoint.Scheme != "https" && endpoint.Scheme != "http") || endpoint.Host == "" {
+		const example = "https://abc123.execute-api.eu-central-1.amazonaws.com"
+		return nil, fmt.Errorf("the endpoint %q is not a URL such as %s", text, example)
+	}
+	if endpoint.RawQuery != "" || endpoint.Fragment != "" || endpoint.User != nil {
 		return nil, errors.New("the endpoint must have no query, fragment or user")
-	case c.Auth != AuthIAM && c.Auth != AuthNone:
-		return nil, fmt.Errorf("auth %q is unknown: it must be %q or %q", c.Auth, AuthIAM, AuthNone)
-	case c.Timeout < 0:
-		return nil, errors.New("the timeout must not be negative")
 	}
 	return endpoint, nil
 }
 
-// newHTTPClient has a pool that a busy process does not exhaust, and follows no redirects: a
-// signature is for one URL.
+func (c Config) withDefaults(host string) Config {
+	if c.Auth == "" {
+		c.Auth = defaultAuth(host, c.Credentials != nil)
+	}
+	if c.HTTPClient == nil {
+		c.HTTPClient = newHTTPClient()
+	}
+	if c.Retries == 0 {
+		c.Retries = defaultRetries
+	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.Traceparent == nil {
+		c.Traceparent = func(context.Context) string { return "" }
+	}
+	c.UserAgent = strings.TrimSpace(c.UserAgent + " " + product)
+	return c
+}
+
+func (c Config) validate() error {
+	if c.Auth != AuthIAM && c.Auth != AuthNone {
+		return fmt.Errorf("auth %q does not exist: it must be %q or %q", c.Auth, AuthIAM, AuthNone)
+	}
+	if c.Timeout < 0 {
+		return errors.New("the timeout must not be negative")
+	}
+	return nil
+}
+
+// newHTTPClient returns a client whose pool is large enough for a busy process. It follows no
+// redirects, because a signature is valid for one URL only.
 func newHTTPClient() *http.Client {
 	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
@@ -112,47 +139,24 @@ func newHTTPClient() *http.Client {
 	return c
 }
 
-// Client calls Sluice's API. It is safe for concurrent use.
-type Client struct {
-	cfg      Config
-	endpoint *url.URL
-	signer   *signer // nil for plain requests
-
-	// background is what abandoned calls leave behind: see [Client.Close].
-	background sync.WaitGroup
-}
-
-// New makes a Client. It sends nothing yet.
-func New(cfg Config) (*Client, error) {
-	cfg = cfg.withDefaults()
-	endpoint, err := cfg.validate()
-	if err != nil {
-		return nil, err
-	}
-	c := &Client{cfg: cfg, endpoint: endpoint}
-	if cfg.Auth == AuthIAM {
-		c.signer = newSigner(cfg, endpoint.Hostname())
-	}
-	return c, nil
-}
-
-// Close waits until what abandoned calls left behind has been given back, or until ctx ends, and
-// closes idle connections.
+// Close waits for the cleanup of abandoned calls, until ctx ends, and closes idle connections.
 //
-// A call of [Client.Lock] that ends with its context may still be granted the lock at the other
-// end; this client then gives it back in the background, within about 20 s. A process that ends
-// sooner leaves such a lock to its TTL.
+// If the context of [Client.Lock] ends during the call, the API may still grant the lock. The
+// client then releases it in the background, which takes up to 20 s. If the process exits earlier,
+// such a lock stays held until its TTL.
 func (c *Client) Close(ctx context.Context) error {
 	defer c.cfg.HTTPClient.CloseIdleConnections()
+
 	done := make(chan struct{})
 	go func() {
 		c.background.Wait()
 		close(done)
 	}()
+
 	select {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("error closing the client: a lock may be left to its TTL: %w", ctx.Err())
+		return fmt.Errorf("error closing the client: a lock may stay held until its TTL: %w", ctx.Err())
 	}
 }

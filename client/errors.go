@@ -7,83 +7,85 @@ import (
 	"time"
 )
 
-// What a call can fail with. An [*Error] matches by its code.
+// Failures of a call. An [*Error] matches one of them, by its code, with errors.Is.
 var (
-	ErrInvalidRequest     = errors.New("the request is not valid")
-	ErrNotFound           = errors.New("not found") // also a job, queue or policy
-	ErrJobNotFound        = errors.New("no such job")
-	ErrQueueNotFound      = errors.New("no such queue")
-	ErrPolicyNotFound     = errors.New("no such policy")
+	ErrInvalidRequest     = errors.New("the request is invalid")
+	ErrNotFound           = errors.New("not found") // matches every 404, also those of the next three
+	ErrJobNotFound        = errors.New("the job does not exist")
+	ErrQueueNotFound      = errors.New("the queue does not exist")
+	ErrPolicyNotFound     = errors.New("the policy does not exist")
 	ErrLockHeld           = errors.New("the lock is held")
 	ErrLockNotHeld        = errors.New("the token does not hold the lock")
-	ErrJobConflict        = errors.New("the job has left the state that the call needs")
+	ErrJobConflict        = errors.New("the job is in another state")
 	ErrPreconditionFailed = errors.New("the policy has changed")
 	ErrPayloadTooLarge    = errors.New("the payload is too large")
 	ErrQuotaExceeded      = errors.New("the quota is exceeded")
-	ErrStoreUnavailable   = errors.New("a store cannot be reached")
+	ErrStoreUnavailable   = errors.New("a store is unavailable")
 	ErrForbidden          = errors.New("the gateway refused the request")
-	ErrUnreachable        = errors.New("the API cannot be reached")
+	ErrUnreachable        = errors.New("the API is unreachable")
 )
 
-// Why a lock was lost. They are the cause of its context, and an [*Error] of a renewal or release
-// matches the first three.
+// Reasons for which a lock was lost. They are the cause of the lock's context. The first three also
+// match the [*Error] of a renewal or release.
 var (
 	ErrExpired          = errors.New("the lease expired")
-	ErrStolen           = errors.New("somebody else holds the lock")
+	ErrStolen           = errors.New("another holder has the lock")
 	ErrForced           = errors.New("the lock was released by force")
 	ErrStoreUnreachable = errors.New("the lease could not be renewed in time")
-	ErrMaxHold          = errors.New("the lock was held for as long as MaxHold allows")
+	ErrMaxHold          = errors.New("the lock was held for MaxHold")
 )
 
-// Why a lock's context ended although the lock was not lost.
+// Reasons for which a lock's context ended although the lock was not lost.
 var (
 	ErrUnlocked = errors.New("the lock was unlocked")
-	ErrDetached = errors.New("the lock was handed over")
+	ErrDetached = errors.New("the lock was detached")
 )
 
-// Error is a call's failure.
+// Error is the failure of a call.
 type Error struct {
-	// Op is what was being done: `acquiring the lock "report"`.
+	// Op describes the call: `acquiring the lock "report"`.
 	Op string
-	// Code is one of the contract's, or forbidden, throttled, unavailable, unreachable or
-	// unexpected.
+	// Code is the API's, or one that this package adds; see [Code].
 	Code Code
-	// Status is the HTTP status, or 0 when there was no answer.
+	// Status is the HTTP status, or 0 if there was no answer.
 	Status int
 	// Detail is one sentence for people.
 	Detail string
-	// RequestID finds the request in the logs of the API.
+	// RequestID identifies the request in the logs of the API.
 	RequestID string
-	// RetryAfter is how long to wait before the same call may succeed; zero when that is not known.
-	// For a lock that is held it is the remaining lease of its holder.
+	// RetryAfter is how long to wait until the same call may succeed, or zero if that is unknown.
+	// With [CodeLockHeld] it is the remaining lease of the holder.
 	RetryAfter time.Duration
-	// Fields are the invalid inputs of an invalid_request.
+	// Fields are the invalid inputs of a [CodeInvalidRequest].
 	Fields []Field
-	// Reason of a lock_not_held is "expired" or "held_by_other"; Forced says that it was released
-	// by force.
+	// Reason is "expired" or "held_by_other" with [CodeLockNotHeld].
 	Reason string
+	// Forced reports, with [CodeLockNotHeld], that the lock was released by force.
 	Forced bool
-	// Holder is the public label of who holds a lock.
+	// Holder is the owner label of the current holder, with [CodeLockHeld].
 	Holder string
-	// State and Attempt are where the job of a job_conflict is.
-	State   JobState
+	// State is the state of the job, with [CodeJobConflict].
+	State JobState
+	// Attempt is the current attempt of the job, with [CodeJobConflict].
 	Attempt int
 
-	unsent bool // the request surely never arrived
-	cause  error
+	neverSent bool // the request certainly never reached the API
+	cause     error
 }
 
-// Error implements error, in one line.
+// Error implements error. The text is one line.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Op != "" {
 		b.WriteString("error " + e.Op + ": ")
 	}
-	b.WriteString(e.Detail)
-	if e.Detail == "" {
+	if e.Detail != "" {
+		b.WriteString(e.Detail)
+	} else {
 		b.WriteString(string(e.Code))
 	}
-	if len(e.Fields) > 1 {
+
+	if len(e.Fields) > 1 { // Detail describes a single field
 		for _, f := range e.Fields {
 			b.WriteString("; " + f.Field + " " + f.Message)
 		}
@@ -97,10 +99,10 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns what kept the request from being answered.
+// Unwrap returns the cause of a request that received no valid answer.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is matches the sentinels of this package.
+// Is reports whether target is the sentinel of this package for e.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case ErrNotFound:

@@ -32,7 +32,8 @@ func (f fields) err(op string) error {
 
 const (
 	maxName     = 128 // bytes
-	nameMessage = "must start with a letter or digit, hold only letters, digits and . _ : -, and be 1 to 128 characters long"
+	nameMessage = "must start with a letter or digit, hold only letters, digits and . _ : -, " +
+		"and be 1 to 128 characters long"
 )
 
 // checkName refuses a name that the API would refuse, because some of them would change the path of

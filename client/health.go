@@ -2,31 +2,63 @@ package client
 
 import (
 	"context"
+	"encoding/json"
+	"math"
 	"net/http"
+	"time"
 )
 
-// Health is what the API says of its dependencies.
+// Health is the state of the API and its dependencies.
 type Health struct {
-	Status string        `json:"status"` // "ok", "warn" or "unhealthy"
+	// Status is "ok", "warn" or "unhealthy".
+	Status string        `json:"status"`
 	Checks []HealthCheck `json:"checks"`
 }
 
-// HealthCheck is one dependency.
+// HealthCheck is the state of one dependency. Its JSON form is that of the API, with the latency in
+// milliseconds.
 type HealthCheck struct {
-	Name      string  `json:"name"`
-	Status    string  `json:"status"` // "ok", "warn", "unknown", "unsafe" or "down"
-	LatencyMS float64 `json:"latency_ms"`
-	Detail    string  `json:"detail,omitempty"`
+	Name string `json:"name"`
+	// Status is "ok", "warn", "unknown", "unsafe" or "down".
+	Status string `json:"status"`
+	// Latency is how long the check took.
+	Latency time.Duration `json:"-"`
+	// Detail describes a status other than "ok".
+	Detail string `json:"detail,omitempty"`
 }
 
-// Healthy is whether nothing is down or unsafe.
+type plainHealthCheck HealthCheck
+
+type healthCheckBody struct {
+	plainHealthCheck
+
+	LatencyMS float64 `json:"latency_ms"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (h HealthCheck) MarshalJSON() ([]byte, error) {
+	return json.Marshal(healthCheckBody{plainHealthCheck(h), float64(h.Latency) / float64(time.Millisecond)})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (h *HealthCheck) UnmarshalJSON(text []byte) error {
+	var b healthCheckBody
+	if err := json.Unmarshal(text, &b); err != nil {
+		return err
+	}
+	*h = HealthCheck(b.plainHealthCheck)
+	h.Latency = time.Duration(math.Round(b.LatencyMS * float64(time.Millisecond)))
+	return nil
+}
+
+// Healthy reports whether no dependency is down or unsafe.
 func (h Health) Healthy() bool { return h.Status != "unhealthy" && h.Status != "" }
 
-// Health looks at the API's dependencies. An unhealthy API is no error: look at the answer.
+// Health checks the dependencies of the API. An unhealthy API is not an error.
 func (c *Client) Health(ctx context.Context) (Health, error) {
 	var h Health
 	_, err := c.do(ctx, call{
-		op: "asking for health", method: "GET", path: pathTo("v1", "health"), out: &h,
+		op: "checking the health of the API", method: "GET", path: pathTo("v1", "health"), out: &h,
 		statuses: []int{http.StatusServiceUnavailable},
 	})
 	return h, err

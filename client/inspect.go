@@ -7,37 +7,44 @@ import (
 	"time"
 )
 
-// LockState is a lock or semaphore as Inspect finds it. It never holds a token.
+// LockState is the state of a lock or semaphore. It contains no token.
 type LockState struct {
-	Name    string   `json:"name"`
-	Held    bool     `json:"held"`
-	Mode    LockMode `json:"mode"` // "" when it is free
+	Name string `json:"name"`
+	// Held reports whether the lock has a holder.
+	Held bool `json:"held"`
+	// Mode is the mode of the holders; "" if there is none.
+	Mode    LockMode `json:"mode"`
 	Holders []Holder `json:"holders"`
-	Waiters int      `json:"waiters"`
+	// Waiters is the number of requests that wait for the lock.
+	Waiters int `json:"waiters"`
 }
 
-// Holder is who holds a lock.
+// Holder is a holder of a lock or semaphore.
 type Holder struct {
-	Owner      string          `json:"owner"`
-	Fence      int64           `json:"fence"`
-	AcquiredAt time.Time       `json:"acquired_at"`
-	ExpiresAt  time.Time       `json:"expires_at"`
-	Metadata   json.RawMessage `json:"metadata,omitempty"`
+	// Owner is the label from [LockOptions.Owner].
+	Owner      string    `json:"owner"`
+	Fence      int64     `json:"fence"`
+	AcquiredAt time.Time `json:"acquired_at"`
+	// ExpiresAt is when the lease ends unless it is renewed.
+	ExpiresAt time.Time       `json:"expires_at"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
 }
 
-// Inspect reads who holds a lock. The consistency is that which it was taken with; "" is [ConsistencyRedis].
+// Inspect reads the holders of a lock. The consistency is that with which the lock was acquired; ""
+// means [ConsistencyRedis].
 func (c *Client) Inspect(ctx context.Context, name string, at Consistency) (LockState, error) {
 	return c.inspect(ctx, target{kind: locks, name: name}, at)
 }
 
-// ForceRelease takes a lock from everybody who holds it, and returns how many did. Their contexts
-// end with [ErrForced] at their next renewal; the next fence is higher than theirs, so that the
-// resource refuses them at once.
+// ForceRelease releases a lock without its token, and returns how many holders it had. Their
+// contexts end with [ErrForced] at the next renewal. The fence of the next holder is higher, so
+// that the resource refuses theirs immediately. The consistency is that of [Client.Inspect].
 func (c *Client) ForceRelease(ctx context.Context, name string, at Consistency) (int, error) {
 	return c.force(ctx, target{kind: locks, name: name}, at)
 }
 
-// ReleaseToken releases the lock that token holds, for a process that has only the token.
+// ReleaseToken releases the lock that a token holds, for a process that has only the token. The
+// consistency is that of [Client.Inspect]. Errors: [ErrLockNotHeld].
 func (c *Client) ReleaseToken(ctx context.Context, name, token string, at Consistency) error {
 	t := target{kind: locks, name: name}
 	if err := t.check("releasing " + t.String()); err != nil {
@@ -46,11 +53,12 @@ func (c *Client) ReleaseToken(ctx context.Context, name, token string, at Consis
 	return c.release(ctx, t, LockOptions{Token: token, Consistency: at})
 }
 
-// Resume takes over a lock that token holds, from another process that called [Lock.Detach] or
-// ended: it renews the lease, and never takes a lock that has expired. The TTL and the other
-// options are the new holder's.
+// Resume continues to hold a lock that another process acquired and then detached, or held when it
+// ended. It renews the lease, and never acquires a lock whose lease has ended. The options are those
+// of the new holder.
 //
-// Errors: [ErrLockNotHeld], with the reason.
+// Errors: [ErrLockNotHeld], which also matches the reason: [ErrExpired], [ErrStolen] or
+// [ErrForced].
 func (c *Client) Resume(ctx context.Context, name, token string, o LockOptions) (*Lock, error) {
 	return c.resume(ctx, target{kind: locks, name: name}, token, o)
 }
@@ -68,6 +76,7 @@ func (c *Client) resume(ctx context.Context, t target, token string, o LockOptio
 	if err := o.validate(op); err != nil {
 		return nil, err
 	}
+
 	l, err := c.renew(ctx, t, o)
 	if err != nil {
 		return nil, err
@@ -94,8 +103,8 @@ func (c *Client) force(ctx context.Context, t target, at Consistency) (int, erro
 	var b struct {
 		Released int `json:"released"`
 	}
-	// Done twice it could take the lock from the next holder.
-	_, err := c.do(ctx, call{op: op, method: "DELETE", path: t.path(), query: at.query(), out: &b, repeat: unsent})
+	// A second request could release the lock of the next holder.
+	_, err := c.do(ctx, call{op: op, method: "DELETE", path: t.path(), query: at.query(), out: &b, retry: retryUnsent})
 	return b.Released, err
 }
 

@@ -6,52 +6,53 @@ import (
 	"time"
 )
 
-// LockMode says how many may hold a lock at once.
+// LockMode selects how many holders a lock may have.
 type LockMode string
 
-// The modes. LockExclusive is the default.
+// The modes of a lock.
 const (
-	LockExclusive LockMode = "exclusive"
-	LockShared    LockMode = "shared" // any number at once, but none beside an exclusive holder
+	LockExclusive LockMode = "exclusive" // one holder; the default
+	LockShared    LockMode = "shared"    // any number of shared holders, but no exclusive holder
 )
 
-// Consistency says where a lock is kept, and so what it survives.
+// Consistency selects the store of a lock, and thereby which failures the lock survives.
 type Consistency string
 
-// The consistencies. ConsistencyRedis is the default.
+// The consistencies of a lock.
 const (
-	ConsistencyRedis  Consistency = "redis"  // one Redis
+	ConsistencyRedis  Consistency = "redis"  // one Redis; the default
 	ConsistencyQuorum Consistency = "quorum" // a majority of independent Redis primaries
-	ConsistencyStrong Consistency = "strong" // DynamoDB, by conditional writes
+	ConsistencyStrong Consistency = "strong" // DynamoDB, with conditional writes
 )
 
-// LockOptions describe a lock to take.
+// LockOptions describes how to acquire a lock. The zero value is valid.
 type LockOptions struct {
-	// TTL is how long the lease lasts without a renewal: 100 ms to 1 h. It is renewed each third of
-	// it. Default 10 s.
+	// TTL is how long the lease lasts without a renewal: 100 ms to 1 h. The client renews it after
+	// each third of the TTL. Defaults to [DefaultTTL].
 	TTL time.Duration
-	// Wait is how long [Client.Lock] waits for the lock. Zero: as long as its context allows.
+	// Wait bounds how long [Client.Lock] waits for the lock. Zero waits as long as the context
+	// allows.
 	Wait time.Duration
-	// Owner is a public label of up to 256 bytes, which Inspect shows. Default: the caller's IAM
-	// ARN.
+	// Owner is a label of up to 256 bytes, which [Client.Inspect] returns. Defaults to the caller's
+	// IAM ARN.
 	Owner string
-	// Metadata becomes a JSON object of up to 1 KiB, which Inspect shows.
+	// Metadata is encoded as a JSON object of up to 1 KiB, which [Client.Inspect] returns.
 	Metadata any
-	// Mode is [LockExclusive] by default. A semaphore has none.
+	// Mode defaults to [LockExclusive]. It must be empty for a semaphore.
 	Mode LockMode
-	// Consistency is [ConsistencyRedis] by default, and always for a semaphore.
+	// Consistency defaults to [ConsistencyRedis], the only one that a semaphore has.
 	Consistency Consistency
-	// Token proves the ownership: 16 to 128 printable ASCII characters. Default: 128 random bits. A
-	// lock that this token holds already is taken over.
+	// Token proves the ownership: 16 to 128 printable ASCII characters. If the token already holds
+	// the lock, the call takes the lock over. Defaults to 128 random bits.
 	Token string
-	// Margin ends the lock's context this much before the lease can no longer be trusted, when it
-	// cannot be renewed: time to stop the work in. Less than half of TTL. Default 0.
+	// Margin ends the lock's context this long before an expiring lease can no longer be trusted, so
+	// that the work has time to stop. Up to half of TTL. Defaults to 0.
 	Margin time.Duration
-	// MaxHold ends the lock's context, and its renewal, after this time. Default 0: no end.
+	// MaxHold ends the lock's context and its renewal after this time. Zero means no bound.
 	MaxHold time.Duration
 }
 
-// DefaultTTL is the TTL of a lock that asks for none.
+// DefaultTTL is the default of [LockOptions.TTL].
 const DefaultTTL = 10 * time.Second
 
 func (o LockOptions) withDefaults() LockOptions {
@@ -64,10 +65,10 @@ func (o LockOptions) withDefaults() LockOptions {
 	return o
 }
 
-// validate checks what the API does not see; the rest is the API's to refuse.
+// validate checks the options that the API does not receive. The API checks the others.
 func (o LockOptions) validate(op string) error {
 	var f fields
-	if o.TTL < time.Millisecond { // it would be sent as nothing
+	if o.TTL < time.Millisecond { // would be sent as 0, which means the API's default
 		f.add("ttl_ms", "must be 100 to 3600000")
 	}
 	if o.Wait < 0 {
@@ -94,6 +95,7 @@ const (
 	semaphores = "semaphores"
 )
 
+// String returns how errors name the target.
 func (t target) String() string {
 	if t.kind == semaphores {
 		return fmt.Sprintf("the semaphore %q", t.name)
@@ -107,7 +109,7 @@ func (t target) path(action ...string) string {
 	return pathTo(append([]string{"v1", t.kind, t.name}, action...)...)
 }
 
-// The bodies of the contract.
+// Bodies of the API.
 type (
 	acquireBody struct {
 		TTL         int64       `json:"ttl_ms"`
@@ -125,31 +127,33 @@ type (
 		Consistency Consistency `json:"consistency,omitzero"`
 	}
 	leaseBody struct {
-		Fence      int64 `json:"fence"`
-		TTL        int64 `json:"ttl_ms"`
-		Reacquired bool  `json:"reacquired"`
-		InUse      int   `json:"in_use"`
+		Fence      int64  `json:"fence"`
+		TTL        millis `json:"ttl_ms"`
+		Reacquired bool   `json:"reacquired"`
+		InUse      int    `json:"in_use"`
 	}
 )
 
-// lease is what an answer grants.
+// lease is what the API has granted.
 type lease struct {
 	fence      int64
 	ttl        time.Duration
 	reacquired bool
 	inUse      int
-	// started is when the request that was granted began. The lease is counted from then on this
-	// process's monotonic clock, so that it ends here before it ends at the store.
+	// started is the start of the granted request. The client measures the lease from there, on its
+	// own monotonic clock, so that the lease ends here before it ends at the store.
 	started time.Time
 }
 
-func (b leaseBody) lease(asked time.Duration, started time.Time) lease {
-	return lease{fence: b.Fence, ttl: min(asked, milliseconds(b.TTL)), reacquired: b.Reacquired, inUse: b.InUse,
-		started: started}
+func (b leaseBody) lease(requested time.Duration, started time.Time) lease {
+	return lease{
+		fence: b.Fence, ttl: min(requested, time.Duration(b.TTL)), reacquired: b.Reacquired, inUse: b.InUse,
+		started: started,
+	}
 }
 
-// until is when the lease can no longer be trusted. One percent and 2 ms are allowed for clocks
-// that run at different speeds, as in Redlock
+// until returns when the lease can no longer be trusted. It deducts 1 % and 2 ms for the drift
+// between clocks, as Redlock does
 // (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/).
 func (l lease) until() time.Time {
 	return l.started.Add(l.ttl - l.ttl/100 - 2*time.Millisecond)

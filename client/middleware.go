@@ -12,25 +12,25 @@ import (
 	"unicode/utf8"
 )
 
-// LimitConfig describes a middleware that limits requests.
+// LimitConfig configures [Client.Middleware]. Only Policy is required.
 type LimitConfig struct {
-	// Policy is the one to charge. Required.
+	// Policy is the name of the policy to charge.
 	Policy string
-	// Key is whom to charge; a request whose key is "" is not limited. A key of more than 512
-	// bytes, or that is no UTF-8, is charged under its hash. Default: the address of the peer,
-	// which behind a proxy is the proxy's.
+	// Key returns the key to charge. A request whose key is "" is not limited. A key that exceeds
+	// 512 bytes or is not valid UTF-8 is replaced by its hash. Defaults to the IP address of the
+	// peer, which is that of the proxy if there is one.
 	Key func(*http.Request) string
-	// Cost is how much to charge. Default 1.
+	// Cost returns the number of units to charge. Defaults to 1.
 	Cost func(*http.Request) int64
-	// Timeout is how long a request may wait for its decision. Default 500 ms.
+	// Timeout bounds the wait for a decision. Defaults to 500 ms.
 	Timeout time.Duration
-	// FailClosed answers 503 when there is no decision. By default such a request passes. What
-	// happens while only Redis is away is the policy's to say, with on_unavailable.
+	// FailClosed answers 503 if there is no decision. By default such a request proceeds. While only
+	// Redis is unavailable there is a decision: that of the policy's OnUnavailable.
 	FailClosed bool
-	// OnError is told why there was no decision. It must not block.
+	// OnError is called with the error if there is no decision. It must not block.
 	OnError func(*http.Request, error)
-	// Denied answers a denied request; the headers are set already. Default: 429 with a problem
-	// document.
+	// Denied answers a denied request, after the headers of the decision are set. Defaults to 429
+	// with a problem document.
 	Denied func(http.ResponseWriter, *http.Request, Decision)
 }
 
@@ -55,11 +55,12 @@ func (cfg LimitConfig) withDefaults() LimitConfig {
 	return cfg
 }
 
-// Middleware limits the requests to a handler. Every answer that was decided on carries RateLimit
-// and RateLimit-Policy, and a denial Retry-After.
+// Middleware returns a function that wraps a handler and limits the requests to it. Answers carry
+// the headers RateLimit and RateLimit-Policy, and those to denied requests Retry-After. The error
+// describes an invalid LimitConfig.
 func (c *Client) Middleware(cfg LimitConfig) (func(http.Handler) http.Handler, error) {
 	cfg = cfg.withDefaults()
-	if err := checkName("making a middleware", "policy", cfg.Policy); err != nil {
+	if err := checkName("creating a middleware", "policy", cfg.Policy); err != nil {
 		return nil, err
 	}
 	return func(next http.Handler) http.Handler {
@@ -74,15 +75,18 @@ type limited struct {
 	next   http.Handler
 }
 
+// ServeHTTP implements http.Handler.
 func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	key := l.cfg.Key(r)
 	if key == "" {
 		l.next.ServeHTTP(w, r)
 		return
 	}
+
 	ctx, cancel := context.WithTimeout(r.Context(), l.cfg.Timeout)
-	d, err := l.client.Check(ctx, Check{Policy: l.cfg.Policy, Key: fitting(key), Cost: l.cfg.Cost(r)})
+	d, err := l.client.Check(ctx, Check{Policy: l.cfg.Policy, Key: validKey(key), Cost: l.cfg.Cost(r)})
 	cancel()
+
 	switch {
 	case err != nil:
 		l.cfg.OnError(r, err)
@@ -100,8 +104,8 @@ func (l *limited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// peer is the address of whoever sent the request. X-Forwarded-For is not believed: anybody can
-// send it.
+// peer returns the IP address that sent the request. It ignores X-Forwarded-For, which any client
+// can set.
 func peer(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -110,9 +114,9 @@ func peer(r *http.Request) string {
 	return host
 }
 
-// fitting makes a key that the API takes of any text, so that nobody escapes the limit by a strange
-// key.
-func fitting(key string) string {
+// validKey returns key, or its hash if the API would refuse the key. Otherwise an unusual key would
+// evade the limit.
+func validKey(key string) string {
 	if len(key) <= maxKey && utf8.ValidString(key) {
 		return key
 	}
@@ -126,16 +130,20 @@ func (d Decision) setHeaders(h http.Header) {
 			h.Set(name, value)
 		}
 	}
-	if wait, ever := d.RetryAfter(); !d.Allowed && ever {
-		h.Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
+	if !d.Allowed && d.RetryAfter != nil {
+		seconds := (*d.RetryAfter + time.Second - 1) / time.Second
+		h.Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
 	}
 }
 
 // writeDenied answers with the problem type that draft-ietf-httpapi-ratelimit-headers registers.
 func writeDenied(w http.ResponseWriter, _ *http.Request, d Decision) {
 	doc := map[string]any{
-		"type": "https://iana.org/assignments/http-problem-types#quota-exceeded", "title": "The quota is exceeded",
-		"status": http.StatusTooManyRequests, "detail": "too many requests", "retry_after_ms": d.RetryAfterMS,
+		"type":           "https://iana.org/assignments/http-problem-types#quota-exceeded",
+		"title":          "Quota exceeded",
+		"status":         http.StatusTooManyRequests,
+		"detail":         "too many requests",
+		"retry_after_ms": (*millis)(d.RetryAfter),
 	}
 	if d.Violated != "" {
 		doc["violated-policies"] = []string{d.Violated}
@@ -146,8 +154,10 @@ func writeDenied(w http.ResponseWriter, _ *http.Request, d Decision) {
 func writeUndecided(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "1")
 	writeProblem(w, http.StatusServiceUnavailable, map[string]any{
-		"type": "about:blank", "title": "Service Unavailable", "status": http.StatusServiceUnavailable,
-		"detail": "the rate limit cannot be checked for now",
+		"type":   "about:blank",
+		"title":  "Service Unavailable",
+		"status": http.StatusServiceUnavailable,
+		"detail": "the rate limit cannot be checked at present",
 	})
 }
 

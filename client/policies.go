@@ -13,21 +13,23 @@ import (
 // StoredPolicy is a policy as the API stores it.
 type StoredPolicy struct {
 	Policy
-	// Version starts at 1 and rises by one with every change.
+
+	// Version is the number of the version. It starts at 1 and rises by one with every change.
 	Version   int64     `json:"version"`
 	UpdatedAt time.Time `json:"updated_at"`
-	// ETag identifies this version: see [IfMatch].
+	// ETag identifies the version, for [IfMatch]. It is "" in a listing.
 	ETag string `json:"-"`
 }
 
-// Condition makes a change depend on what is stored.
+// Condition makes a change depend on the stored policy.
 type Condition struct{ header, value string }
 
-// IfMatch changes the policy only when it is still the one with that [StoredPolicy.ETag]; else
-// [ErrPreconditionFailed]. "*" is any that exists.
+// IfMatch requires that the stored policy still has this [StoredPolicy.ETag]; "*" requires that the
+// policy exists. Otherwise the change fails with [ErrPreconditionFailed].
 func IfMatch(etag string) Condition { return Condition{"If-Match", etag} }
 
-// IfNoneMatch creates the policy only when there is none of its name; else [ErrPreconditionFailed].
+// IfNoneMatch requires that no policy of this name exists. Otherwise the change fails with
+// [ErrPreconditionFailed].
 func IfNoneMatch() Condition { return Condition{"If-None-Match", "*"} }
 
 // GetPolicy reads a policy. Errors: [ErrPolicyNotFound].
@@ -35,11 +37,11 @@ func (c *Client) GetPolicy(ctx context.Context, name string) (StoredPolicy, erro
 	return c.policy(ctx, "reading", name, call{method: "GET"})
 }
 
-// PutPolicy creates or replaces the policy p.Name, and returns what is stored: p with its defaults
-// filled in. It is in force everywhere within 5 s.
+// PutPolicy creates or replaces the policy with the name p.Name, and returns the stored policy,
+// with its defaults filled in. Every function instance applies it within 5 s.
 //
-// With a condition it is not repeated once it may have been done. Errors: [ErrInvalidRequest], with
-// every bad field in [Error.Fields]; [ErrPreconditionFailed].
+// A change with a condition is retried only if it certainly never reached the API. Errors:
+// [ErrInvalidRequest], with every invalid field in [Error.Fields]; [ErrPreconditionFailed].
 func (c *Client) PutPolicy(ctx context.Context, p Policy, conditions ...Condition) (StoredPolicy, error) {
 	return c.policy(ctx, "storing", p.Name, conditional(call{method: "PUT", body: p}, conditions))
 }
@@ -50,14 +52,16 @@ func (c *Client) DeletePolicy(ctx context.Context, name string, conditions ...Co
 	return err
 }
 
-// conditional adds the conditions. A repetition could fail on what its lost forerunner did.
+// conditional adds conditions to a request. A retry could fail because of the effect of the first
+// attempt.
 func conditional(request call, conditions []Condition) call {
+	if len(conditions) == 0 {
+		return request
+	}
+	request.retry = retryUnsent
+	request.header = make(map[string]string, len(conditions))
 	for _, condition := range conditions {
-		if request.header == nil {
-			request.header = make(map[string]string, len(conditions))
-		}
 		request.header[condition.header] = condition.value
-		request.repeat = unsent
 	}
 	return request
 }
@@ -67,12 +71,13 @@ func (c *Client) policy(ctx context.Context, doing, name string, request call) (
 	if err := checkName(request.op, "name", name); err != nil {
 		return StoredPolicy{}, err
 	}
+
 	var p StoredPolicy
 	request.path, request.out = pathTo("v1", "policies", name), &p
 	r, err := c.do(ctx, request)
 	if err != nil {
 		if request.method == http.MethodDelete && r.uncertain && r.status == http.StatusNotFound {
-			return p, nil // an attempt whose answer was lost had deleted it
+			return StoredPolicy{}, nil // an attempt whose answer was lost has deleted it
 		}
 		return StoredPolicy{}, err
 	}
@@ -80,34 +85,44 @@ func (c *Client) policy(ctx context.Context, doing, name string, request call) (
 	return p, nil
 }
 
-// PolicyPage is one page of a listing. Its policies have no ETag.
+// ListPoliciesOptions selects one page of policies.
+type ListPoliciesOptions struct {
+	// Limit is the size of the page: 1 to 100. Zero means the API's default.
+	Limit int
+	// Cursor is the NextCursor of the previous page. Empty starts with the first page.
+	Cursor string
+}
+
+// PolicyPage is one page of policies. They have no ETag.
 type PolicyPage struct {
 	Policies []StoredPolicy `json:"policies"`
-	// NextCursor asks for the next page; "" on the last one.
+	// NextCursor is the cursor of the next page; "" on the last one.
 	NextCursor string `json:"next_cursor,omitempty"`
 }
 
-// ListPoliciesPage reads one page: up to limit (1 to 100; 0 is the API's default), from a cursor
-// ("" for the start).
-func (c *Client) ListPoliciesPage(ctx context.Context, limit int, cursor string) (PolicyPage, error) {
+// ListPoliciesPage reads one page of policies. Errors: [ErrInvalidRequest].
+func (c *Client) ListPoliciesPage(ctx context.Context, o ListPoliciesOptions) (PolicyPage, error) {
 	query := url.Values{}
-	if limit != 0 {
-		query.Set("limit", strconv.Itoa(limit))
+	if o.Limit != 0 {
+		query.Set("limit", strconv.Itoa(o.Limit))
 	}
-	if cursor != "" {
-		query.Set("cursor", cursor)
+	if o.Cursor != "" {
+		query.Set("cursor", o.Cursor)
 	}
 	var p PolicyPage
-	_, err := c.do(ctx, call{op: "listing the policies", method: "GET", path: pathTo("v1", "policies"), query: query,
-		out: &p})
+	_, err := c.do(ctx, call{
+		op: "listing the policies", method: "GET", path: pathTo("v1", "policies"), query: query, out: &p,
+	})
 	return p, err
 }
 
-// ListPolicies reads all policies, page by page. It ends after the first error.
+// ListPolicies returns an iterator over all policies. It reads them page by page. An error ends the
+// iteration.
 func (c *Client) ListPolicies(ctx context.Context) iter.Seq2[StoredPolicy, error] {
 	return func(yield func(StoredPolicy, error) bool) {
-		for cursor := ""; ; {
-			page, err := c.ListPoliciesPage(ctx, 0, cursor)
+		var o ListPoliciesOptions
+		for {
+			page, err := c.ListPoliciesPage(ctx, o)
 			if err != nil {
 				yield(StoredPolicy{}, err)
 				return
@@ -117,7 +132,7 @@ func (c *Client) ListPolicies(ctx context.Context) iter.Seq2[StoredPolicy, error
 					return
 				}
 			}
-			if cursor = page.NextCursor; cursor == "" {
+			if o.Cursor = page.NextCursor; o.Cursor == "" {
 				return
 			}
 		}

@@ -95,25 +95,26 @@ type plainRule Rule
 
 type ruleBody struct {
 	plainRule
-	WindowMS int64 `json:"window_ms"`
+
+	WindowMS millis `json:"window_ms"`
 }
 
-// MarshalJSON writes the rule as the API does. It fails if the window is not a whole number of
+// MarshalJSON implements json.Marshaler. It fails if the window is not a whole number of
 // milliseconds.
 func (r Rule) MarshalJSON() ([]byte, error) {
 	if r.Window%time.Millisecond != 0 {
 		return nil, fmt.Errorf("the window of the rule %q, %s, is not a whole number of milliseconds", r.Name, r.Window)
 	}
-	return json.Marshal(ruleBody{plainRule(r), r.Window.Milliseconds()})
+	return json.Marshal(ruleBody{plainRule(r), millis(r.Window)})
 }
 
-// UnmarshalJSON reads the rule as the API writes it.
+// UnmarshalJSON implements json.Unmarshaler.
 func (r *Rule) UnmarshalJSON(text []byte) error {
 	var b ruleBody
 	if err := json.Unmarshal(text, &b); err != nil {
 		return err
 	}
 	*r = Rule(b.plainRule)
-	r.Window = milliseconds(b.WindowMS)
+	r.Window = time.Duration(b.WindowMS)
 	return nil
 }

@@ -10,70 +10,77 @@ import (
 	"time"
 )
 
-// problem is an RFC 9457 document with the members of Sluice's contract.
+// problem is an RFC 9457 document with the members that Sluice adds.
 type problem struct {
-	Status       int      `json:"status"`
-	Detail       string   `json:"detail"`
-	Title        string   `json:"title"`
-	Code         Code     `json:"code"`
-	Instance     string   `json:"instance"`
-	Errors       []Field  `json:"errors"`
-	RetryAfterMS *int64   `json:"retry_after_ms"`
-	Reason       string   `json:"reason"`
-	Forced       bool     `json:"forced"`
-	Holder       string   `json:"holder"`
-	State        JobState `json:"state"`
-	Attempt      int      `json:"attempt"`
-	Message      string   `json:"message"` // of the gateway's own answers
+	Status     int      `json:"status"`
+	Detail     string   `json:"detail"`
+	Title      string   `json:"title"`
+	Code       Code     `json:"code"`
+	Instance   string   `json:"instance"`
+	Errors     []Field  `json:"errors"`
+	RetryAfter *millis  `json:"retry_after_ms"`
+	Reason     string   `json:"reason"`
+	Forced     bool     `json:"forced"`
+	Holder     string   `json:"holder"`
+	State      JobState `json:"state"`
+	Attempt    int      `json:"attempt"`
+	Message    string   `json:"message"` // in errors of the gateway
 }
 
-// isProblem tells Sluice's own errors from those of whatever stands before it.
-func isProblem(response *http.Response) bool {
-	mediaType, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	return err == nil && mediaType == "application/problem+json"
-}
-
-// contains tells whether the response is one of those that a call takes beside 2xx: the status is
-// among them, and the body is the API's.
-func contains(statuses []int, response *http.Response, text []byte) bool {
+// accepts reports whether an answer outside 2xx is a result of the call: its status is one of
+// q.statuses, and its body is a JSON object that the gateway did not write.
+func (q call) accepts(status int, text []byte) bool {
 	var object map[string]json.RawMessage
-	return slices.Contains(statuses, response.StatusCode) && json.Unmarshal(text, &object) == nil &&
-		object["message"] == nil
+	return slices.Contains(q.statuses, status) && json.Unmarshal(text, &object) == nil && object["message"] == nil
 }
 
-// problem makes the error of an answer.
+// problem returns the error that an answer describes.
 func (q call) problem(response *http.Response, text []byte) error {
 	var p problem
-	_ = json.Unmarshal(text, &p) // what is no JSON leaves it empty
+	_ = json.Unmarshal(text, &p) // invalid JSON leaves p empty
 	if isProblem(response) && p.Code != "" {
 		e := p.asError(q.op, response.Header)
 		e.Status = response.StatusCode
 		return e
 	}
-	e := &Error{Op: q.op, Status: response.StatusCode, RequestID: requestID(response.Header),
-		RetryAfter: retryAfter(response.Header)}
-	said := ""
-	if p.Message != "" {
-		said = " (" + p.Message + ")"
+	return q.gatewayError(response, p.Message)
+}
+
+// isProblem reports whether the answer is one of Sluice, not of a gateway in front of it.
+func isProblem(response *http.Response) bool {
+	mediaType, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	return err == nil && mediaType == "application/problem+json"
+}
+
+// gatewayError returns the error of an answer that has no problem document of Sluice.
+func (q call) gatewayError(response *http.Response, message string) error {
+	e := &Error{
+		Op: q.op, Status: response.StatusCode, RequestID: requestID(response.Header),
+		RetryAfter: retryAfter(response.Header),
 	}
+	if message != "" {
+		message = " (" + message + ")"
+	}
+
 	switch status := response.StatusCode; {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		e.Code, e.Detail = CodeForbidden,
-			"the gateway refused the request"+said+": are the credentials, the region and the clock right, and may they invoke the API?"
+		e.Code = CodeForbidden
+		e.Detail = "the gateway refused the request" + message +
+			"; check the credentials, the region, the clock and the permission to invoke the API"
 	case status == http.StatusTooManyRequests:
-		e.Code, e.Detail = CodeThrottled, "the gateway takes no more requests for now"+said
+		e.Code, e.Detail = CodeThrottled, "the gateway throttled the request"+message
 	case status >= 500:
-		e.Code, e.Detail = CodeUnavailable, fmt.Sprintf("the gateway answered %d%s", status, said)
+		e.Code, e.Detail = CodeUnavailable, fmt.Sprintf("the gateway answered %d%s", status, message)
 	case status == http.StatusRequestEntityTooLarge:
 		e.Code, e.Detail = CodePayloadTooLarge, "the request is too large for the gateway"
 	default:
-		e.Code, e.Detail = CodeUnexpected, fmt.Sprintf("the answer is %d%s, and not the API's: is the endpoint right?",
-			status, said)
+		e.Code = CodeUnexpected
+		e.Detail = fmt.Sprintf("the answer, %d%s, is not one of Sluice; check the endpoint", status, message)
 	}
 	return e
 }
 
-// asError makes the error of a problem; header is nil for one that stands in a batch.
+// asError returns the error of a problem document. Header is nil for a document inside a batch.
 func (p problem) asError(op string, header http.Header) *Error {
 	e := &Error{
 		Op: op, Code: p.Code, Status: p.Status, Detail: p.Detail, RequestID: p.Instance, RetryAfter: retryAfter(header),
@@ -85,8 +92,8 @@ func (p problem) asError(op string, header http.Header) *Error {
 	if id := requestID(header); id != "" {
 		e.RequestID = id
 	}
-	if p.RetryAfterMS != nil { // finer than the header's whole seconds
-		e.RetryAfter = milliseconds(*p.RetryAfterMS)
+	if p.RetryAfter != nil { // more precise than the header, which has whole seconds
+		e.RetryAfter = time.Duration(*p.RetryAfter)
 	}
 	return e
 }
@@ -98,8 +105,7 @@ func requestID(h http.Header) string {
 	return h.Get("Apigw-Requestid")
 }
 
-// retryAfter reads the header in both its forms (RFC 9110, 10.2.3); what makes no sense counts as
-// absent.
+// retryAfter reads both forms of the header (RFC 9110, 10.2.3). An invalid header is ignored.
 func retryAfter(h http.Header) time.Duration {
 	text := h.Get("Retry-After")
 	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil {
@@ -107,24 +113,6 @@ func retryAfter(h http.Header) time.Duration {
 	}
 	if at, err := http.ParseTime(text); err == nil {
 		return max(0, time.Until(at))
-	}
-	return 0
-}
-
-// milliseconds saturates instead of overflowing.
-func milliseconds(ms int64) time.Duration {
-	const most = int64(1<<63-1) / int64(time.Millisecond)
-	return time.Duration(max(-most, min(ms, most))) * time.Millisecond
-}
-
-// ceilMillis rounds up: what is due then is never early.
-func ceilMillis(d time.Duration) int64 {
-	return int64(d/time.Millisecond) + boolToInt(d%time.Millisecond > 0)
-}
-
-func boolToInt(b bool) int64 {
-	if b {
-		return 1
 	}
 	return 0
 }

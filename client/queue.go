@@ -7,44 +7,78 @@ import (
 	"time"
 )
 
-// JobState is where a job is.
+// JobState is the state of a job.
 type JobState string
 
 // The states of a job.
 const (
-	JobScheduled   JobState = "scheduled"
-	JobDispatching JobState = "dispatching"
-	JobDispatched  JobState = "dispatched"
-	JobAwaitingAck JobState = "awaiting_ack"
-	JobSucceeded   JobState = "succeeded"
+	JobScheduled   JobState = "scheduled"    // waits until it is due
+	JobDispatching JobState = "dispatching"  // is being sent to SQS
+	JobDispatched  JobState = "dispatched"   // SQS accepted it, and no acknowledgement is expected
+	JobAwaitingAck JobState = "awaiting_ack" // SQS accepted it, and the consumer has to acknowledge it
+	JobSucceeded   JobState = "succeeded"    // the consumer acknowledged it
 	JobCanceled    JobState = "canceled"
-	JobExpired     JobState = "expired"
-	JobDead        JobState = "dead"
+	JobExpired     JobState = "expired" // it was not sent before its ExpiresAt
+	JobDead        JobState = "dead"    // its last attempt failed
 )
 
-// Queue is one of the deployment's queues.
+// Queue is a handle for one queue of the deployment. It is safe for concurrent use.
 type Queue struct {
 	client *Client
 	name   string
 }
 
-// Queue names a queue. It sends nothing: an unknown name is [ErrQueueNotFound] at the first call.
+// Queue returns a handle for the queue. It sends nothing; if the queue does not exist, each call
+// returns [ErrQueueNotFound].
 func (c *Client) Queue(name string) *Queue { return &Queue{client: c, name: name} }
 
-// Name is the queue's.
+// Name returns the name of the queue.
 func (q *Queue) Name() string { return q.name }
 
-// QueueStats are a queue's counts.
+// QueueStats counts the jobs of a queue. Its JSON form is that of the API.
 type QueueStats struct {
-	Name        string `json:"name"`
-	Scheduled   int64  `json:"scheduled"`     // those whose time has not come
-	Due         int64  `json:"due"`           // those whose time has come
-	Dispatching int64  `json:"dispatching"`   // on their way to SQS
-	AwaitingAck int64  `json:"awaiting_ack"`  // with a consumer
-	Dead        int64  `json:"dead"`          // failed for the last time
-	Outbox      *int64 `json:"outbox"`        // taken in while Redis was down; nil when that cannot be told
-	OldestDueMS int64  `json:"oldest_due_ms"` // how long the oldest due job has been waiting
-	Paused      bool   `json:"paused"`
+	Name string `json:"name"`
+	// Scheduled is the number of jobs that are not yet due.
+	Scheduled int64 `json:"scheduled"`
+	// Due is the number of jobs that are due and wait for the dispatcher.
+	Due int64 `json:"due"`
+	// Dispatching is the number of jobs that are being sent to SQS.
+	Dispatching int64 `json:"dispatching"`
+	// AwaitingAck is the number of jobs that a consumer has to acknowledge.
+	AwaitingAck int64 `json:"awaiting_ack"`
+	// Dead is the number of jobs whose last attempt failed.
+	Dead int64 `json:"dead"`
+	// Outbox is the number of jobs that were accepted while Redis was unavailable and are not yet
+	// moved to it. It is nil if DynamoDB could not be read.
+	Outbox *int64 `json:"outbox"`
+	// OldestDue is how long the oldest due job has been due; zero if none is.
+	OldestDue time.Duration `json:"-"`
+	// Paused reports whether the queue is paused.
+	Paused bool `json:"paused"`
+}
+
+type plainQueueStats QueueStats
+
+type queueStatsBody struct {
+	plainQueueStats
+
+	OldestDueMS millis `json:"oldest_due_ms"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s QueueStats) MarshalJSON() ([]byte, error) {
+	return json.Marshal(queueStatsBody{plainQueueStats(s), millis(s.OldestDue)})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *QueueStats) UnmarshalJSON(text []byte) error {
+	var b queueStatsBody
+	if err := json.Unmarshal(text, &b); err != nil {
+		return err
+	}
+	*s = QueueStats(b.plainQueueStats)
+	s.OldestDue = time.Duration(b.OldestDueMS)
+	return nil
 }
 
 // Queues returns the counts of every queue.
@@ -56,15 +90,15 @@ func (c *Client) Queues(ctx context.Context) ([]QueueStats, error) {
 	return b.Queues, err
 }
 
-// Stats returns the queue's counts.
+// Stats returns the counts of the queue. Errors: [ErrQueueNotFound].
 func (q *Queue) Stats(ctx context.Context) (QueueStats, error) {
 	var s QueueStats
-	err := q.do(ctx, "counting", call{method: "GET", out: &s})
+	err := q.do(ctx, "counting the jobs of", call{method: "GET", out: &s})
 	return s, err
 }
 
-// Pause stops the queue's jobs from being sent to SQS, until an instant, or for good when until is
-// zero. Jobs are still taken in.
+// Pause stops the dispatcher from sending jobs of the queue to SQS, until the given time. The zero
+// time pauses until [Queue.Resume]. The queue still accepts jobs. Errors: [ErrQueueNotFound].
 func (q *Queue) Pause(ctx context.Context, until time.Time) (QueueStats, error) {
 	var s QueueStats
 	body := struct {
@@ -74,27 +108,35 @@ func (q *Queue) Pause(ctx context.Context, until time.Time) (QueueStats, error) 
 	return s, err
 }
 
-// Resume ends a pause.
+// Resume ends a pause. Errors: [ErrQueueNotFound].
 func (q *Queue) Resume(ctx context.Context) (QueueStats, error) {
 	var s QueueStats
 	err := q.do(ctx, "resuming", call{method: "POST", body: struct{}{}, out: &s}, "resume")
 	return s, err
 }
 
-// Redrive sends dead jobs back to scheduled, due now, with attempt 0: those of ids (up to 500), or
-// without any up to limit of the oldest (1 to 10 000; 0 is 1 000). It returns how many moved; ids
-// that are not dead are passed over.
-func (q *Queue) Redrive(ctx context.Context, ids []string, limit int) (int64, error) {
+// RedriveOptions selects the dead jobs to redrive: by ID, or the oldest. IDs and Limit exclude each
+// other.
+type RedriveOptions struct {
+	// IDs are up to 500 jobs. Those that are not dead are skipped.
+	IDs []string
+	// Limit is how many of the oldest jobs to redrive: 1 to 10,000. Defaults to 1,000.
+	Limit int
+}
+
+// Redrive schedules dead jobs again, due now and with attempt 0, and returns how many it moved.
+// Errors: [ErrQueueNotFound], [ErrInvalidRequest].
+func (q *Queue) Redrive(ctx context.Context, o RedriveOptions) (int64, error) {
 	var b struct {
 		Moved int64 `json:"moved"`
 	}
 	body := struct {
 		IDs   []string `json:"ids,omitzero"`
 		Limit int      `json:"limit,omitzero"`
-	}{ids, limit}
+	}{o.IDs, o.Limit}
 	request := call{method: "POST", body: body, out: &b}
-	if len(ids) == 0 {
-		request.repeat = unsent // done twice it would move twice as many
+	if len(o.IDs) == 0 {
+		request.retry = retryUnsent // a second request would move the next jobs
 	}
 	err := q.do(ctx, "redriving", request, "redrive")
 	return b.Moved, err
@@ -109,21 +151,4 @@ func (q *Queue) do(ctx context.Context, doing string, request call, action ...st
 	request.path = pathTo(append([]string{"v1", "queues", q.name}, action...)...)
 	_, err := q.client.do(ctx, request)
 	return err
-}
-
-// instant writes t as the contract has it, rounded up to a millisecond; the zero time is "".
-func instant(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond).Format("2006-01-02T15:04:05.000Z")
-}
-
-// payload encodes what a job carries. Nil is JSON's null.
-func payload(v any) (json.RawMessage, error) {
-	text, err := encodeJSON(v)
-	if err != nil {
-		return nil, fmt.Errorf("the payload cannot be encoded as JSON: %w", err)
-	}
-	return text, nil
 }

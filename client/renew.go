@@ -8,100 +8,136 @@ import (
 	"time"
 )
 
-// minAttempt is the least time that one attempt to renew is given, if the lease lasts as long.
+// minAttempt is the minimum timeout of one attempt to renew, unless the lease ends earlier.
 const minAttempt = 250 * time.Millisecond
 
-// keep renews the lease each third of its TTL until ctx ends or the lock is lost. When the parent
-// context ends it renews once more, so that whoever cleans up has a full TTL, and stops: a lock
-// that nobody unlocks is not kept for ever.
+// keep renews the lease after each third of its TTL, until ctx ends or the lock is lost.
+//
+// When the parent context ends, keep renews once more and returns. Cleanup then has a full TTL, but
+// a lock that is never unlocked is not held forever.
 func (l *Lock) keep(ctx context.Context) {
 	defer close(l.stopped)
 	for {
-		last, more := l.rest(ctx)
-		if !more || !l.extend(ctx) || last {
+		switch l.awaitRenewal(ctx) {
+		case renewalStopped:
 			return
+		case renewalLast:
+			l.extend(ctx)
+			return
+		case renewalDue:
+			if !l.extend(ctx) {
+				return
+			}
 		}
 	}
 }
 
-// rest waits until the next renewal is due; last says that it is the last one.
-func (l *Lock) rest(ctx context.Context) (last, more bool) {
+// renewalEvent is the reason for which the wait for the next renewal ended.
+type renewalEvent int
+
+const (
+	renewalDue     renewalEvent = iota // a third of the TTL has passed
+	renewalLast                        // the parent context has ended
+	renewalStopped                     // the lock was unlocked, detached or lost
+)
+
+// awaitRenewal waits until the next renewal is due. It ends the lock when MaxHold is reached.
+func (l *Lock) awaitRenewal(ctx context.Context) renewalEvent {
 	l.mu.Lock()
 	due := l.lease.started.Add(l.lease.ttl / 3)
 	l.mu.Unlock()
+
 	maxHold := !l.ends.IsZero() && l.ends.Before(due)
 	if maxHold {
 		due = l.ends
 	}
 	timer := time.NewTimer(time.Until(due))
 	defer timer.Stop()
+
 	select {
 	case <-ctx.Done():
-		return true, false
+		return renewalStopped
 	case <-l.parent.Done():
-		return true, true
+		return renewalLast
 	case <-timer.C:
 	}
+
 	if maxHold {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.lost == nil {
 			l.lose(fmt.Errorf("%w, %s", ErrMaxHold, l.o.MaxHold))
 		}
-		return true, false
+		return renewalStopped
 	}
-	return false, true
+	return renewalDue
 }
 
-// extend renews the lease, and tries again until that succeeds, is refused, or the lease can no
-// longer be trusted; the timer that ends the context runs beside it. It reports false when the lock
-// is lost or given up.
+// extend renews the lease. It tries again until the renewal succeeds, is refused, or the lease can
+// no longer be trusted; the timer ends the lock's context independently of it. It reports false if
+// the lock was lost, unlocked or detached.
 func (l *Lock) extend(ctx context.Context) bool {
 	for failures := 0; ; failures++ {
 		left := time.Until(l.ValidUntil())
-		renewed, err := l.client.renewOnce(ctx, l.target, l.o,
-			min(max(l.o.TTL/4, minAttempt), left, l.client.cfg.Timeout))
+		timeout := min(max(l.o.TTL/4, minAttempt), left, l.client.cfg.Timeout)
+		renewed, err := l.client.renewOnce(ctx, l.target, l.o, timeout)
 		if ctx.Err() != nil {
 			return false
 		}
-		if held, settled := l.settle(renewed, err); settled {
-			return held
+		if outcome := l.apply(renewed, err); outcome != renewalFailed {
+			return outcome == renewalGranted
 		}
+
 		wait := 50*time.Millisecond<<min(failures, 5) + rand.N(50*time.Millisecond)
 		if e, ok := errors.AsType[*Error](err); ok {
 			wait = max(wait, e.RetryAfter)
 		}
-		// Several attempts fit into what is left, but not a storm of them at its end.
-		if !pause(ctx, max(min(wait, time.Until(l.ValidUntil())/3), l.o.TTL/50)) {
+		// Fit several attempts into the rest of the lease, but do not send many at its end.
+		wait = max(min(wait, time.Until(l.ValidUntil())/3), l.o.TTL/50)
+		if !pause(ctx, wait) {
 			return false
 		}
 	}
 }
 
-// settle takes the answer of a renewal in. It is not settled when the renewal may be tried again.
-func (l *Lock) settle(renewed lease, err error) (held, settled bool) {
+// renewalOutcome is the effect of one attempt to renew.
+type renewalOutcome int
+
+const (
+	renewalFailed  renewalOutcome = iota // may be tried again
+	renewalGranted                       // the lease is extended
+	renewalLost                          // the lock is lost
+)
+
+// apply applies the answer to an attempt to renew.
+func (l *Lock) apply(renewed lease, err error) renewalOutcome {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	switch {
-	case l.lost != nil: // the answer came too late: what is lost stays lost
-		return false, true
-	case err == nil && renewed.fence != l.fence:
-		l.lose(fmt.Errorf("%w: its fence is %d", ErrStolen, renewed.fence))
-	case err == nil:
-		l.failure = nil
-		l.lease.started, l.lease.ttl = renewed.started, renewed.ttl
-		l.expiry.Reset(time.Until(l.trusted()))
-		return true, true
+	case l.lost != nil: // the answer is too late, and a lost lock stays lost
+		return renewalLost
 	case errors.Is(err, ErrLockNotHeld):
 		l.lose(err)
-	default:
+		return renewalLost
+	case err != nil:
 		l.failure = err
-		return false, !time.Now().Before(l.lease.until())
+		if !time.Now().Before(l.lease.until()) {
+			return renewalLost // the timer is about to record it
+		}
+		return renewalFailed
+	case renewed.fence != l.fence:
+		l.lose(fmt.Errorf("%w: its fence is %d", ErrStolen, renewed.fence))
+		return renewalLost
 	}
-	return false, true
+
+	l.failure = nil
+	l.lease.started, l.lease.ttl = renewed.started, renewed.ttl
+	l.expiry.Reset(time.Until(l.trusted()))
+	return renewalGranted
 }
 
-// renewal is the call that extends a lease. It is never a new acquisition, and may be repeated.
+// renewal returns the call that extends a lease. It never acquires a lock, so it can be retried.
 func renewal(t target, o LockOptions, out *leaseBody) call {
 	return call{
 		op: "renewing " + t.String(), method: "POST", path: t.path("renew"), out: out,
@@ -109,23 +145,24 @@ func renewal(t target, o LockOptions, out *leaseBody) call {
 	}
 }
 
-// renew extends a lease, and repeats that as the client's Retries allow.
+// renew extends a lease, with the client's retries.
 func (c *Client) renew(ctx context.Context, t target, o LockOptions) (lease, error) {
 	var b leaseBody
 	r, err := c.do(ctx, renewal(t, o, &b))
 	return b.lease(o.TTL, r.started), err
 }
 
-// renewOnce is one attempt of no more than timeout.
+// renewOnce extends a lease, in one attempt of up to timeout.
 func (c *Client) renewOnce(ctx context.Context, t target, o LockOptions, timeout time.Duration) (lease, error) {
 	var b leaseBody
 	q := renewal(t, o, &b)
-	q.timeout = max(timeout, time.Millisecond) // zero would be the client's
+	q.timeout = max(timeout, time.Millisecond) // zero would mean the client's
 	r, err := c.once(ctx, q)
 	return b.lease(o.TTL, r.started), err
 }
 
-// release gives a lock back. Asked again after a lost answer, "not held" is what it was to achieve.
+// release releases a lock. If an earlier attempt may have released it, an answer that the lock is
+// not held is a success.
 func (c *Client) release(ctx context.Context, t target, o LockOptions) error {
 	r, err := c.do(ctx, call{
 		op: "releasing " + t.String(), method: "POST", path: t.path("release"),

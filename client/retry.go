@@ -9,42 +9,43 @@ import (
 	"time"
 )
 
-// repeat says after which failures a call may be sent again.
-type repeat int
+// retryPolicy selects the failures after which a call may be sent again.
+type retryPolicy int
 
 const (
-	// always is for what can be done twice with the effect of once.
-	always repeat = iota
-	// lost is the same, but takes "the store is unavailable" for an answer: who asked wants to know
-	// at once.
-	lost
-	// unsent is for what must not be done twice: only what surely never arrived is sent again.
-	unsent
+	// retryIdempotent is for calls whose repetition has no further effect.
+	retryIdempotent retryPolicy = iota
+	// retryAvailable is like retryIdempotent, but returns store_unavailable immediately, for callers
+	// that do not want to wait for the store.
+	retryAvailable
+	// retryUnsent is for calls whose repetition would have a second effect. They are sent again only
+	// if the request certainly never reached the API.
+	retryUnsent
 )
 
-func (p repeat) allows(e *Error) bool {
+func (p retryPolicy) allows(e *Error) bool {
 	if e.RetryAfter > maxRetryAfter {
 		return false
 	}
 	switch e.Code {
-	case CodeThrottled: // the gateway did not pass it on
+	case CodeThrottled: // the gateway did not invoke a function
 		return true
 	case CodeUnreachable:
-		return !permanent(e.cause) && (p != unsent || e.unsent)
+		return !permanent(e.cause) && (p != retryUnsent || e.neverSent)
 	case CodeUnavailable, CodeDeadlineExceeded:
-		return p != unsent
+		return p != retryUnsent
 	case CodeStoreUnavailable:
-		return p == always
+		return p == retryIdempotent
 	default:
 		return false
 	}
 }
 
-// uncertain tells whether the call may have been carried out in spite of the error.
+// uncertain reports whether the API may have carried out the call in spite of the error.
 func (e *Error) uncertain() bool {
 	switch e.Code {
 	case CodeUnreachable:
-		return !e.unsent
+		return !e.neverSent
 	case CodeUnavailable, CodeUnexpected, CodeDeadlineExceeded, CodeInternal, CodeStoreUnavailable:
 		return true
 	default:
@@ -52,13 +53,13 @@ func (e *Error) uncertain() bool {
 	}
 }
 
-// neverSent recognizes a connection that was never made.
+// neverSent reports whether err is that of a connection that was never established.
 func neverSent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// permanent recognizes what will fail in the same way again.
+// permanent reports whether a retry would fail in the same way.
 func permanent(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	return errors.As(err, &certificate)
@@ -67,13 +68,13 @@ func permanent(err error) bool {
 const (
 	firstBackoff = 100 * time.Millisecond
 	maxBackoff   = 5 * time.Second
-	// maxRetryAfter is the longest Retry-After that is waited for; a longer one is the caller's to
-	// plan with.
+	// maxRetryAfter is the longest Retry-After for which the client waits. It returns an error with
+	// a longer one to the caller.
 	maxRetryAfter = 30 * time.Second
 )
 
-// backoff is how long to wait after failure number attempt (from 0): exponential with full jitter,
-// on top of what the answer asked for.
+// backoff returns how long to wait after failure number attempt, from 0: exponential with full
+// jitter, in addition to the Retry-After of the answer.
 //
 // See https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/.
 func backoff(attempt int, retryAfter time.Duration) time.Duration {
@@ -81,7 +82,8 @@ func backoff(attempt int, retryAfter time.Duration) time.Duration {
 	return retryAfter + rand.N(most)
 }
 
-// pause waits for d. It reports false, at once, when ctx ends before that would be over.
+// pause waits for d and returns true. If ctx ends earlier, it returns false, immediately if its
+// deadline shows that in advance.
 func pause(ctx context.Context, d time.Duration) bool {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
 		return false

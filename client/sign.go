@@ -40,9 +40,9 @@ func newSigner(cfg Config, host string) *signer {
 	return s
 }
 
-// serviceOf reads the service to sign for, and the region, from the host names that AWS gives:
-// "<id>.execute-api.<region>.amazonaws.com" and "<id>.lambda-url.<region>.on.aws". A domain of
-// one's own is an API Gateway.
+// serviceOf derives the service and the region to sign for from the host names that AWS assigns:
+// "<id>.execute-api.<region>.amazonaws.com" and "<id>.lambda-url.<region>.on.aws". Any other host
+// is a custom domain of API Gateway, which has no region in its name.
 func serviceOf(host string) (service, region string) {
 	service = "execute-api"
 	labels := strings.Split(host, ".")
@@ -57,7 +57,7 @@ func serviceOf(host string) (service, region string) {
 	return service, ""
 }
 
-// sign adds the signature. body is what the request sends.
+// sign adds the signature. Body is the body of the request.
 func (s *signer) sign(ctx context.Context, r *http.Request, body []byte) error {
 	provider, region, err := s.identity(ctx)
 	if err != nil {
@@ -67,19 +67,21 @@ func (s *signer) sign(ctx context.Context, r *http.Request, body []byte) error {
 	if err != nil {
 		return fmt.Errorf("error getting AWS credentials: %w", err)
 	}
+
 	sum := sha256.Sum256(body)
-	if err := s.v4.SignHTTP(ctx, credentials, r, hex.EncodeToString(sum[:]), s.service, region,
-		time.Now()); err != nil {
+	hash := hex.EncodeToString(sum[:])
+	if err := s.v4.SignHTTP(ctx, credentials, r, hash, s.service, region, time.Now()); err != nil {
 		return fmt.Errorf("error signing the request: %w", err)
 	}
 	return nil
 }
 
-// identity loads the SDK's default configuration when it is first needed, and again while that
-// fails.
+// identity returns the credentials and the region. It loads the default configuration of the AWS
+// SDK when it is first needed, and tries again with the next request if that failed.
 func (s *signer) identity(ctx context.Context) (aws.CredentialsProvider, string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if s.credentials == nil || s.region == "" {
 		cfg, err := awsconfig.LoadDefaultConfig(ctx)
 		if err != nil {
@@ -92,8 +94,9 @@ func (s *signer) identity(ctx context.Context) (aws.CredentialsProvider, string,
 			s.region = cfg.Region
 		}
 	}
+
 	if s.region == "" {
-		return nil, "", errors.New("no AWS region: set Region, or AWS_REGION")
+		return nil, "", errors.New("no AWS region: set Region, or the environment variable AWS_REGION")
 	}
 	return s.credentials, s.region, nil
 }

@@ -11,38 +11,38 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// Handler works on one attempt of a job, and obeys its context. It may be called from several
-// goroutines at once.
+// Handler works on one attempt of a job. It must stop when ctx ends. The consumer calls it from
+// several goroutines concurrently.
 type Handler func(ctx context.Context, m *Message) error
 
-// Config describes a consumer.
+// Config configures a [Consumer]. Only Handle is required.
 type Config struct {
-	// Client acks and nacks. Nil: never; for queues all of whose jobs have one attempt, which saves
-	// a request for each.
+	// Client acknowledges and rejects jobs. Nil sends neither, which saves a request per job in a
+	// queue whose jobs all have one attempt.
 	Client *client.Client
-	// Handle does the work. Required.
+	// Handle works on each message.
 	Handle Handler
-	// Concurrency is how many messages are worked on at once. Default 10. Messages of one group of
-	// a FIFO queue never are.
+	// Concurrency bounds how many messages are handled concurrently. Messages of one group of a FIFO
+	// queue are handled one after the other. Defaults to 10.
 	Concurrency int
-	// SettleTimeout is for an ack or a nack with its repetitions. Default 5 s.
-	SettleTimeout time.Duration
-	// Logger is told of failures. It is never given a payload. Default: nobody.
+	// RequestTimeout bounds an acknowledgement or rejection, including its retries. Defaults to 5 s.
+	RequestTimeout time.Duration
+	// Logger receives failures, without payloads. Defaults to discarding them.
 	Logger *slog.Logger
 }
 
 const (
-	defaultConcurrency   = 10
-	defaultSettleTimeout = 5 * time.Second
-	maxErrorText         = 1024 // bytes of an error that a nack carries
+	defaultConcurrency    = 10
+	defaultRequestTimeout = 5 * time.Second
+	maxErrorText          = 1024 // bytes of an error in a rejection
 )
 
 func (c Config) withDefaults() Config {
 	if c.Concurrency == 0 {
 		c.Concurrency = defaultConcurrency
 	}
-	if c.SettleTimeout == 0 {
-		c.SettleTimeout = defaultSettleTimeout
+	if c.RequestTimeout == 0 {
+		c.RequestTimeout = defaultRequestTimeout
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -60,12 +60,12 @@ func (c Config) validate() error {
 	return nil
 }
 
-// Consumer works on messages. It is safe for concurrent use.
+// Consumer handles messages. It is safe for concurrent use.
 type Consumer struct {
 	cfg Config
 }
 
-// New makes a Consumer.
+// New returns a Consumer. The error describes an invalid Config.
 func New(cfg Config) (*Consumer, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -74,17 +74,17 @@ func New(cfg Config) (*Consumer, error) {
 	return &Consumer{cfg: cfg}, nil
 }
 
-// Causes of a handler's context.
+// Causes of a handler's context; see context.Cause.
 var (
-	// ErrStopping says that the loop is being stopped and its StopTimeout is over.
+	// ErrStopping is the cause if [Consumer.Run] is stopping and its StopTimeout has passed.
 	ErrStopping = errors.New("the consumer is stopping")
-	// ErrVisibilityLost says that the message could not be kept invisible: another consumer may
-	// have it by now.
+	// ErrVisibilityLost is the cause if the message could not be kept invisible, and another
+	// consumer may have received it.
 	ErrVisibilityLost = errors.New("the message became visible to other consumers")
 )
 
-// RetryAfter makes a handler's failure ask for the next attempt after d, instead of after the job's
-// backoff.
+// RetryAfter returns an error that makes the next attempt due after d, instead of after the job's
+// backoff. A handler returns it.
 func RetryAfter(d time.Duration, err error) error { return &delayedError{err: err, delay: d} }
 
 type delayedError struct {
@@ -92,117 +92,126 @@ type delayedError struct {
 	delay time.Duration
 }
 
+// Error implements error.
 func (e *delayedError) Error() string { return e.err.Error() }
+
+// Unwrap returns the handler's error.
 func (e *delayedError) Unwrap() error { return e.err }
 
-// outcome is what becomes of a message in SQS.
+// outcome describes what to do with a message in SQS.
 type outcome struct {
+	// done reports that the message is to be deleted.
 	done bool
-	// visibleIn is when a message that is not done is to be delivered again; negative leaves that
-	// to SQS.
+	// visibleIn is when SQS delivers a message again that is not done. A negative duration keeps
+	// its visibility timeout.
 	visibleIn time.Duration
 }
 
 var (
-	done = outcome{done: true}    //nolint:gochecknoglobals // a constant
-	left = outcome{visibleIn: -1} //nolint:gochecknoglobals // a constant
+	done      = outcome{done: true}    //nolint:gochecknoglobals // a constant
+	leftToSQS = outcome{visibleIn: -1} //nolint:gochecknoglobals // a constant
 )
 
-// work handles a message and settles its job. The message is done when nobody needs to see it
-// again.
+// work handles a message, and acknowledges or rejects its job.
 func (c *Consumer) work(ctx context.Context, m *Message, fifo bool) outcome {
 	err := c.handle(ctx, m)
 	if err == nil {
 		c.ack(ctx, m)
 		return done
 	}
-	cause := context.Cause(ctx)
-	abandoned := errors.Is(cause, ErrStopping) || errors.Is(cause, ErrVisibilityLost)
 	c.log(ctx, slog.LevelWarn, "the handler failed", m, err)
+
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ErrStopping) {
+		return outcome{visibleIn: 0}
+	}
+	if errors.Is(cause, ErrVisibilityLost) {
+		return leftToSQS // another consumer may be working on the attempt
+	}
+
 	var delayed *delayedError
 	hasDelay := errors.As(err, &delayed)
-	switch {
-	case errors.Is(cause, ErrStopping):
-		return outcome{visibleIn: 0}
-	case !abandoned && !fifo && c.nack(ctx, m, err, delayed):
+	if !fifo && c.nack(ctx, m, err, delayed) {
 		return done
-	case hasDelay && !abandoned:
-		return outcome{visibleIn: max(0, delayed.delay)}
-	default:
-		return left
 	}
+	if hasDelay {
+		return outcome{visibleIn: max(0, delayed.delay)}
+	}
+	return leftToSQS
 }
 
-// handle calls the handler, and makes an error of a panic.
+// handle calls the handler, and turns a panic into an error.
 func (c *Consumer) handle(ctx context.Context, m *Message) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
-			c.cfg.Logger.ErrorContext(ctx, "the handler panicked", "job", m.JobID, "queue", m.Queue, "attempt",
-				m.Attempt, "stack", string(debug.Stack()))
+			c.cfg.Logger.ErrorContext(ctx, "the handler panicked",
+				"job", m.JobID, "queue", m.Queue, "attempt", m.Attempt, "stack", string(debug.Stack()))
 		}
 	}()
 	return c.cfg.Handle(ctx, m)
 }
 
-// ack says that the job is done. When that does not arrive, the job is sent again after its ack
-// timeout; the message would not change that.
+// ack acknowledges the job. If that fails, Sluice sends the job again after its acknowledgement
+// timeout. Keeping the message in SQS would not prevent that.
 func (c *Consumer) ack(ctx context.Context, m *Message) {
 	if c.cfg.Client == nil || m.JobID == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.SettleTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.RequestTimeout)
 	defer cancel()
+
 	_, err := c.cfg.Client.Queue(m.Queue).Ack(ctx, m.JobID, m.Attempt)
 	switch {
 	case err == nil, needsNoAck(err):
 	case errors.Is(err, client.ErrJobConflict), errors.Is(err, client.ErrNotFound):
-		c.log(ctx, slog.LevelInfo, "the job had moved on before its ack", m, err)
+		c.log(ctx, slog.LevelInfo, "the acknowledgement was too late; the job is in another state", m, err)
 	default:
-		c.log(ctx, slog.LevelError, "the ack did not arrive; the job will be sent again", m, err)
+		c.log(ctx, slog.LevelError, "the acknowledgement failed; the job will be sent again", m, err)
 	}
 }
 
-// nack says that the attempt failed, and reports whether Sluice sees to the next one.
+// nack rejects the attempt, and reports whether Sluice takes care of the next one.
 func (c *Consumer) nack(ctx context.Context, m *Message, why error, delayed *delayedError) bool {
 	if c.cfg.Client == nil || m.JobID == "" {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.SettleTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.RequestTimeout)
 	defer cancel()
-	var delay *time.Duration
+
+	o := client.NackOptions{Error: truncate(why.Error())}
 	if delayed != nil {
-		delay = &delayed.delay
+		o.Delay = &delayed.delay
 	}
-	_, err := c.cfg.Client.Queue(m.Queue).Nack(ctx, m.JobID, m.Attempt, short(why.Error()), delay)
+	_, err := c.cfg.Client.Queue(m.Queue).Nack(ctx, m.JobID, m.Attempt, o)
 	switch {
 	case err == nil:
 		return true
 	case needsNoAck(err), errors.Is(err, client.ErrNotFound):
-		return false // a job of one attempt: SQS delivers its message again
+		return false // a job with one attempt: SQS delivers its message again
 	case errors.Is(err, client.ErrJobConflict):
-		c.log(ctx, slog.LevelInfo, "the job had moved on before its nack", m, err)
+		c.log(ctx, slog.LevelInfo, "the rejection was too late; the job is in another state", m, err)
 		return true
 	default:
-		c.log(ctx, slog.LevelError, "the nack did not arrive; the message stays in SQS", m, err)
+		c.log(ctx, slog.LevelError, "the rejection failed; the message stays in SQS", m, err)
 		return false
 	}
 }
 
-// needsNoAck recognizes a job of one attempt.
+// needsNoAck reports whether err is the answer for a job with one attempt.
 func needsNoAck(err error) bool {
 	e, ok := errors.AsType[*client.Error](err)
 	return ok && errors.Is(e, client.ErrJobConflict) && e.State == client.JobDispatched
 }
 
-func short(text string) string {
+func truncate(text string) string {
 	if len(text) <= maxErrorText {
 		return text
 	}
 	return text[:maxErrorText]
 }
 
-func (c *Consumer) log(ctx context.Context, level slog.Level, what string, m *Message, err error) {
-	c.cfg.Logger.Log(ctx, level, what, "job", m.JobID, "queue", m.Queue, "attempt", m.Attempt, "message", m.MessageID,
-		"error", err.Error())
+func (c *Consumer) log(ctx context.Context, level slog.Level, text string, m *Message, err error) {
+	c.cfg.Logger.Log(ctx, level, text,
+		"job", m.JobID, "queue", m.Queue, "attempt", m.Attempt, "message", m.MessageID, "error", err.Error())
 }

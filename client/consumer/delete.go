@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	maxDelete = 10 // messages of one request, by SQS
-	// deleteDelay is how long a message waits for others to be deleted with.
-	deleteDelay   = 50 * time.Millisecond
-	deleteTimeout = 10 * time.Second
-	deleteTries   = 3
+	maxDelete = 10 // messages in one request, a limit of SQS
+	// deleteDelay is how long a request waits for further messages.
+	deleteDelay    = 50 * time.Millisecond
+	deleteTimeout  = 10 * time.Second
+	deleteAttempts = 3
 )
 
-// deleter deletes messages in as few requests as it can.
+// deleter deletes messages from SQS, several in one request.
 type deleter struct {
 	source   Source
 	log      *slog.Logger
@@ -27,7 +27,7 @@ type deleter struct {
 	finished chan struct{}
 }
 
-// newDeleter starts a deleter, which ctx must not end before its close.
+// newDeleter starts a deleter. Its requests run under ctx, which must not end before close.
 func newDeleter(ctx context.Context, s Source, log *slog.Logger) *deleter {
 	d := &deleter{source: s, log: log, receipts: make(chan string, maxDelete), finished: make(chan struct{})}
 	go d.run(ctx)
@@ -36,7 +36,7 @@ func newDeleter(ctx context.Context, s Source, log *slog.Logger) *deleter {
 
 func (d *deleter) delete(receipt string) { d.receipts <- receipt }
 
-// close deletes what is left and returns after that.
+// close deletes the remaining messages, and returns afterwards.
 func (d *deleter) close() {
 	close(d.receipts)
 	<-d.finished
@@ -45,50 +45,66 @@ func (d *deleter) close() {
 func (d *deleter) run(ctx context.Context) {
 	defer close(d.finished)
 	for first := range d.receipts {
-		batch := []string{first}
-		timer := time.NewTimer(deleteDelay)
-		for open := true; open && len(batch) < maxDelete; {
-			select {
-			case next, ok := <-d.receipts:
-				if open = ok; ok {
-					batch = append(batch, next)
-				}
-			case <-timer.C:
-				open = false
-			}
-		}
-		timer.Stop()
-		d.deleteAll(ctx, batch)
+		d.deleteAll(ctx, d.collect(first))
 	}
 }
 
-// deleteAll deletes, and repeats what SQS did not do. A message that stays is delivered again.
+// collect returns first and the receipts that arrive within deleteDelay, up to maxDelete.
+func (d *deleter) collect(first string) []string {
+	batch := []string{first}
+	timer := time.NewTimer(deleteDelay)
+	defer timer.Stop()
+	for len(batch) < maxDelete {
+		select {
+		case next, ok := <-d.receipts:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, next)
+		case <-timer.C:
+			return batch
+		}
+	}
+	return batch
+}
+
+// deleteAll deletes messages, and tries again with those that SQS did not delete. SQS delivers a
+// message again that could not be deleted.
 func (d *deleter) deleteAll(ctx context.Context, receipts []string) {
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
-	why := ""
-	for range deleteTries {
-		entries := make([]types.DeleteMessageBatchRequestEntry, len(receipts))
-		for i, receipt := range receipts {
-			entries[i] = types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)),
-				ReceiptHandle: aws.String(receipt)}
-		}
-		out, err := d.source.SQS.DeleteMessageBatch(ctx,
-			&sqs.DeleteMessageBatchInput{QueueUrl: aws.String(d.source.QueueURL), Entries: entries})
+
+	reason := ""
+	for range deleteAttempts {
+		out, err := d.source.SQS.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{
+			QueueUrl: aws.String(d.source.QueueURL), Entries: deleteEntries(receipts),
+		})
 		if err != nil {
-			why = err.Error()
+			reason = err.Error()
 			continue
 		}
-		var again []string
+
+		var failed []string
 		for _, entry := range out.Failed {
 			if i, err := strconv.Atoi(aws.ToString(entry.Id)); err == nil && i < len(receipts) {
-				again, why = append(again, receipts[i]), aws.ToString(entry.Message)
+				failed, reason = append(failed, receipts[i]), aws.ToString(entry.Message)
 			}
 		}
-		if receipts = again; len(receipts) == 0 {
+		if receipts = failed; len(receipts) == 0 {
 			return
 		}
 	}
-	d.log.ErrorContext(ctx, "messages cannot be deleted; they will be delivered again", "count", len(receipts), "error",
-		why)
+	d.log.ErrorContext(ctx, "messages cannot be deleted; SQS will deliver them again",
+		"count", len(receipts), "error", reason)
+}
+
+// deleteEntries returns entries whose ID is the index of the receipt.
+func deleteEntries(receipts []string) []types.DeleteMessageBatchRequestEntry {
+	entries := make([]types.DeleteMessageBatchRequestEntry, len(receipts))
+	for i, receipt := range receipts {
+		entries[i] = types.DeleteMessageBatchRequestEntry{
+			Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(receipt),
+		}
+	}
+	return entries
 }

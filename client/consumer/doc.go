@@ -1,30 +1,43 @@
 // Package consumer works on the jobs that Sluice sends to an SQS queue: as a Lambda function behind
 // the queue, or as a loop in a container.
 //
-//	c, err := consumer.New(consumer.Config{Client: sluice, Handle: func(ctx context.Context, m *consumer.Message) error {
+//	c, err := consumer.New(consumer.Config{Client: api, Handle: func(ctx context.Context, m *consumer.Message) error {
 //		var order Order
 //		if err := m.Decode(&order); err != nil {
 //			return err
 //		}
 //		return ship(ctx, order)
 //	}})
-//	lambda.Start(c.Lambda)                                                    // either
-//	err = c.Run(ctx, consumer.Source{SQS: sqsClient, QueueURL: queueURL})     // or
+//	...
+//	lambda.Start(c.Lambda)                                                // as a Lambda function
+//	err = c.Run(ctx, consumer.Source{SQS: sqsClient, QueueURL: queueURL}) // in a container
 //
-// A handler that returns nil acks its job and one that returns an error, or panics, nacks it:
-// Sluice then schedules the next attempt, and the message leaves SQS either way. A job of one
-// attempt (max_attempts 1, the default of a push) needs no ack and has no next attempt of Sluice's:
-// its message stays in SQS after a failure, whose redelivery and dead-letter queue then apply.
+// # Results
 //
-// On a FIFO queue every failure is left to SQS, because only SQS can keep the rest of the group
-// waiting: the first failure of a group ends the work on that group, and its later messages are
-// given back untouched.
+// If the handler returns nil, the consumer acknowledges the job. If it returns an error or panics,
+// the consumer rejects the job, and Sluice schedules the next attempt. In both cases the message is
+// deleted from SQS.
 //
-// Delivery is at least once. What a handler does must bear being done twice for one
-// [Message.JobID].
+// A job with one attempt (max_attempts 1, the default of a push) is finished for Sluice when SQS
+// accepts it. If its handler fails, the message stays in SQS, whose redelivery and dead-letter
+// queue apply.
 //
-// An attempt has the job's ack_timeout_ms from its acceptance by SQS until the ack, the time in the
-// queue included; after that Sluice sends the next attempt, whether or not this one is still being
-// worked on. Nothing here can extend it: choose it longer than the longest time in the queue and in
-// the handler. What is extended, in the loop, is the message's invisibility in SQS.
+// In a FIFO queue every failure is left to SQS, because only SQS can hold back the rest of the
+// message group. After the first failure in a group, the consumer returns the later messages of the
+// group to SQS without handling them.
+//
+// # Delivery
+//
+// Delivery is at least once: a handler must tolerate a second call for the same [Message.JobID].
+//
+// The acknowledgement timeout of a job (ack_timeout_ms) covers one attempt from its acceptance by
+// SQS to its acknowledgement, including the time in the queue. When it has passed, Sluice sends the
+// next attempt, even if a handler is still working on this one. Nothing extends it: choose it longer
+// than the longest time in the queue plus the longest run of the handler. [Consumer.Run] extends
+// only the visibility timeout of the message.
+//
+// # Stability
+//
+// The package is part of the module github.com/sluicehq/sluice/client. Before v1.0.0, a minor
+// version may change it incompatibly; a patch version does not.
 package consumer

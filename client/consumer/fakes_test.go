@@ -20,8 +20,8 @@ import (
 	"github.com/sluicehq/sluice/client/consumer"
 )
 
-// fakeQueue is SQS in memory, on the test's clock, for failures that kumo cannot be asked for. kumo
-// itself is used in client/e2e.
+// fakeQueue is an SQS queue in memory, on the clock of testing/synctest, with failures that kumo
+// does not offer. The tests in localstack/e2e/goclient use kumo.
 type fakeQueue struct {
 	fifo bool
 	fail func(operation string) error
@@ -52,7 +52,8 @@ func (q *fakeQueue) begin(operation string) error {
 	return nil
 }
 
-func (q *fakeQueue) break_(fail func(string) error) { //nolint:revive // break is a keyword
+// inject sets the error of further requests.
+func (q *fakeQueue) inject(fail func(string) error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.fail = fail
@@ -75,7 +76,7 @@ func (q *fakeQueue) left() []string {
 	return ids
 }
 
-// visible is when a message can be received again, from now.
+// visible returns the time until a message can be received.
 func (q *fakeQueue) visible(id string) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -184,10 +185,9 @@ func (q *fakeQueue) ChangeMessageVisibilityBatch(
 	return out, nil
 }
 
-// fakeJobs is the API's acks and nacks: it records "ack a 1" and answers with what answers says,
-// 200 else.
+// fakeJobs is the part of the API that acknowledges and rejects jobs. It records calls as "ack a 1".
 type fakeJobs struct {
-	answers map[string]string // "ack a" -> a problem document
+	answers map[string]string // "ack a" -> a problem document, or "unreachable"; default 200
 
 	mu    sync.Mutex
 	calls []string
@@ -216,7 +216,7 @@ func (f *fakeJobs) RoundTrip(r *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(strings.NewReader("{}"))}
 	switch answer := f.answers[segments[6]+" "+segments[5]]; answer {
 	case "":
-	case "away":
+	case "unreachable":
 		return nil, io.ErrUnexpectedEOF
 	default:
 		out.StatusCode = http.StatusConflict
@@ -244,7 +244,7 @@ func (f *fakeJobs) client(t *testing.T) *client.Client {
 	return c
 }
 
-// job is the attributes of an attempt, as the dispatcher sends them.
+// job returns the attributes of an attempt, as the dispatcher sends them.
 func job(id string, attempt int) map[string]string {
 	return map[string]string{"sluice-job-id": id, "sluice-queue": "orders", "sluice-attempt": fmt.Sprint(attempt),
 		"sluice-run-at": "1767323045678"}

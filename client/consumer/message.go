@@ -7,42 +7,45 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
 // Attributes of a message that Sluice sends.
 const (
-	attributeJob      = "sluice-job-id"
-	attributeQueue    = "sluice-queue"
-	attributeAttempt  = "sluice-attempt"
-	attributeRunAt    = "sluice-run-at"
-	attributeOverflow = "sluice-headers" // a JSON object of the headers for which SQS had no attribute left
+	attributeJob     = "sluice-job-id"
+	attributeQueue   = "sluice-queue"
+	attributeAttempt = "sluice-attempt"
+	attributeRunAt   = "sluice-run-at"
+	// attributeHeaders is a JSON object of the headers that exceed the ten attributes of SQS.
+	attributeHeaders = "sluice-headers"
 )
 
 // Message is one attempt of a job.
 type Message struct {
-	// JobID, Queue and Attempt name the attempt. A message that did not come from Sluice has none
-	// of them, and is never acked.
-	JobID   string
-	Queue   string
+	// JobID is the job's ID. It is "" for a message that Sluice did not send, which is handled
+	// without an acknowledgement.
+	JobID string
+	// Queue is the job's queue, as Sluice names it.
+	Queue string
+	// Attempt is the number of the attempt, from 1.
 	Attempt int
-	// RunAt is when the job was due.
+	// RunAt is when the attempt was due.
 	RunAt time.Time
-	// Headers are the job's, and its trace context as "traceparent".
+	// Headers are the job's headers, and its trace context as "traceparent".
 	Headers map[string]string
-	// Payload is the job's, as JSON.
+	// Payload is the job's payload, as JSON.
 	Payload json.RawMessage
 
-	// MessageID is SQS's, and Group its message group on a FIFO queue. Receives is how often SQS
-	// has delivered this message, 0 if unknown.
+	// MessageID is the ID that SQS assigned.
 	MessageID string
-	Group     string
-	Receives  int
+	// Group is the message group in a FIFO queue.
+	Group string
+	// Receives is how often SQS has delivered this message; 0 if unknown.
+	Receives int
 }
 
-// Decode reads the payload into v.
+// Decode decodes the payload into v, as json.Unmarshal does.
 func (m *Message) Decode(v any) error {
 	if err := json.Unmarshal(m.Payload, v); err != nil {
 		return fmt.Errorf("error decoding the payload of the job %q: %w", m.JobID, err)
@@ -50,8 +53,8 @@ func (m *Message) Decode(v any) error {
 	return nil
 }
 
-// newMessage reads a message's attributes. attribute returns "" for one that is not there; the
-// others are headers.
+// newMessage returns the message with a body and attributes. Attributes whose name does not begin
+// with "sluice-" are headers.
 func newMessage(body string, attributes map[string]string) *Message {
 	m := &Message{Payload: json.RawMessage(body), Headers: make(map[string]string, len(attributes))}
 	for name, value := range attributes {
@@ -59,9 +62,10 @@ func newMessage(body string, attributes map[string]string) *Message {
 			m.Headers[name] = value
 		}
 	}
-	if overflow := attributes[attributeOverflow]; overflow != "" {
-		_ = json.Unmarshal([]byte(overflow), &m.Headers) // adds to the map; Sluice writes nothing else there
+	if headers := attributes[attributeHeaders]; headers != "" {
+		_ = json.Unmarshal([]byte(headers), &m.Headers) // adds to the map
 	}
+
 	attempt, err := strconv.Atoi(attributes[attributeAttempt])
 	if err != nil || attributes[attributeJob] == "" || attributes[attributeQueue] == "" {
 		return m
@@ -73,15 +77,14 @@ func newMessage(body string, attributes map[string]string) *Message {
 	return m
 }
 
-func fromEvent(e *events.SQSMessage) *Message {
+func fromEvent(e *EventRecord) *Message {
 	attributes := make(map[string]string, len(e.MessageAttributes))
 	for name, value := range e.MessageAttributes {
-		attributes[name] = aws.ToString(value.StringValue)
+		attributes[name] = value.StringValue
 	}
 	m := newMessage(e.Body, attributes)
-	m.MessageID = e.MessageId
-	m.Group = e.Attributes["MessageGroupId"]
-	m.Receives, _ = strconv.Atoi(e.Attributes["ApproximateReceiveCount"])
+	m.MessageID = e.MessageID
+	m.setSystemAttributes(e.Attributes)
 	return m
 }
 
@@ -92,7 +95,11 @@ func fromSQS(in *types.Message) *Message {
 	}
 	m := newMessage(aws.ToString(in.Body), attributes)
 	m.MessageID = aws.ToString(in.MessageId)
-	m.Group = in.Attributes[string(types.MessageSystemAttributeNameMessageGroupId)]
-	m.Receives, _ = strconv.Atoi(in.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)])
+	m.setSystemAttributes(in.Attributes)
 	return m
+}
+
+func (m *Message) setSystemAttributes(attributes map[string]string) {
+	m.Group = attributes[string(types.MessageSystemAttributeNameMessageGroupId)]
+	m.Receives, _ = strconv.Atoi(attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)])
 }

@@ -11,81 +11,91 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// delivery is a message with what SQS needs to know it by.
+// maxVisibility is the longest visibility timeout that SQS accepts.
+const maxVisibility = 12 * time.Hour
+
+// delivery is a message with its receipt and the state of its visibility timeout.
 type delivery struct {
 	*Message
-	receipt string
-	ctx     context.Context // ends with [ErrVisibilityLost]
-	cancel  context.CancelCauseFunc
-	expiry  *time.Timer
-	settled bool
+
+	receipt  string
+	ctx      context.Context // of the handler; ends with [ErrVisibilityLost]
+	cancel   context.CancelCauseFunc
+	expiry   *time.Timer
+	finished bool
 }
 
-// lease keeps the messages of one request invisible while they are being worked on, or wait behind
-// one of their group.
-type lease struct {
+// extender keeps the messages of one receive request invisible while they are being handled, or
+// wait for an earlier message of their group.
+type extender struct {
 	source     Source
 	deliveries []*delivery
 	stop       context.CancelFunc
 	stopped    chan struct{}
 
-	mu sync.Mutex
+	mu sync.Mutex // guards delivery.finished
 }
 
-// keepInvisible gives each delivery its context, and extends their invisibility until end.
-func keepInvisible(working context.Context, s Source, deliveries []*delivery) *lease {
-	l := &lease{source: s, deliveries: deliveries, stopped: make(chan struct{})}
+// newExtender gives each delivery its context, and extends the visibility timeouts until close.
+func newExtender(working context.Context, s Source, deliveries []*delivery) *extender {
+	e := &extender{source: s, deliveries: deliveries, stopped: make(chan struct{})}
 	for _, d := range deliveries {
 		d.ctx, d.cancel = context.WithCancelCause(working)
 		d.expiry = time.AfterFunc(s.Visibility, func() { d.cancel(ErrVisibilityLost) })
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(working))
-	l.stop = stop
-	go l.extend(ctx)
-	return l
+	e.stop = stop
+	go e.run(ctx)
+	return e
 }
 
-// extend extends each third of the visibility, so that two requests may fail.
-func (l *lease) extend(ctx context.Context) {
-	defer close(l.stopped)
-	ticker := time.NewTicker(l.source.Visibility / 3)
+// run extends the timeouts after each third of the visibility, so that two requests may fail.
+func (e *extender) run(ctx context.Context) {
+	defer close(e.stopped)
+	ticker := time.NewTicker(e.source.Visibility / 3)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-		}
-		started := time.Now()
-		pending := l.pending()
-		for i, ok := range l.change(ctx, l.source.Visibility, pending) {
-			l.mu.Lock()
-			if ok && !pending[i].settled {
-				pending[i].expiry.Reset(time.Until(started.Add(l.source.Visibility)))
-			}
-			l.mu.Unlock()
+			e.extend(ctx)
 		}
 	}
 }
 
-func (l *lease) pending() []*delivery {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (e *extender) extend(ctx context.Context) {
+	started := time.Now()
+	pending := e.pending()
+	for i, ok := range e.change(ctx, e.source.Visibility, pending) {
+		e.mu.Lock()
+		if ok && !pending[i].finished {
+			pending[i].expiry.Reset(time.Until(started.Add(e.source.Visibility)))
+		}
+		e.mu.Unlock()
+	}
+}
+
+// pending returns the deliveries whose timeout is to be extended.
+func (e *extender) pending() []*delivery {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	var out []*delivery
-	for _, d := range l.deliveries {
-		if !d.settled && d.ctx.Err() == nil {
+	for _, d := range e.deliveries {
+		if !d.finished && d.ctx.Err() == nil {
 			out = append(out, d)
 		}
 	}
 	return out
 }
 
-// change sets the invisibility from now on, and tells of which deliveries SQS has accepted that.
-func (l *lease) change(ctx context.Context, visibility time.Duration, deliveries []*delivery) []bool {
+// change sets the visibility timeouts, counted from now, and reports which ones SQS has accepted.
+func (e *extender) change(ctx context.Context, visibility time.Duration, deliveries []*delivery) []bool {
 	accepted := make([]bool, len(deliveries))
 	if len(deliveries) == 0 {
 		return accepted
 	}
+
 	entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(deliveries))
 	for i, d := range deliveries {
 		entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{
@@ -93,13 +103,15 @@ func (l *lease) change(ctx context.Context, visibility time.Duration, deliveries
 			VisibilityTimeout: seconds(visibility),
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, max(l.source.Visibility/4, time.Second))
+	ctx, cancel := context.WithTimeout(ctx, max(e.source.Visibility/4, time.Second))
 	defer cancel()
-	out, err := l.source.SQS.ChangeMessageVisibilityBatch(ctx,
-		&sqs.ChangeMessageVisibilityBatchInput{QueueUrl: aws.String(l.source.QueueURL), Entries: entries})
+	out, err := e.source.SQS.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{
+		QueueUrl: aws.String(e.source.QueueURL), Entries: entries,
+	})
 	if err != nil {
-		return accepted // it is tried again at the next tick, until the visibility is over
+		return accepted // the next tick tries again, until the timeout has passed
 	}
+
 	for _, entry := range out.Successful {
 		if i, err := strconv.Atoi(aws.ToString(entry.Id)); err == nil && i < len(accepted) {
 			accepted[i] = true
@@ -108,26 +120,26 @@ func (l *lease) change(ctx context.Context, visibility time.Duration, deliveries
 	return accepted
 }
 
-// settle ends a delivery's lease; it is extended no more.
-func (l *lease) settle(d *delivery) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	d.settled = true
+// finish ends the extensions of a delivery.
+func (e *extender) finish(d *delivery) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	d.finished = true
 	d.expiry.Stop()
 	d.cancel(nil)
 }
 
-// giveUp ends a delivery's lease, and lets others see the message after visibleIn; when that is
-// negative, SQS decides.
-func (l *lease) giveUp(ctx context.Context, d *delivery, visibleIn time.Duration) {
-	l.settle(d)
+// release ends the extensions of a delivery, and makes its message visible to other consumers after
+// visibleIn. A negative duration keeps the visibility timeout.
+func (e *extender) release(ctx context.Context, d *delivery, visibleIn time.Duration) {
+	e.finish(d)
 	if visibleIn >= 0 {
-		l.change(context.WithoutCancel(ctx), min(visibleIn, 12*time.Hour), []*delivery{d})
+		e.change(context.WithoutCancel(ctx), min(visibleIn, maxVisibility), []*delivery{d})
 	}
 }
 
-// end returns when nothing is extended any more.
-func (l *lease) end() {
-	l.stop()
-	<-l.stopped
+// close stops the extensions. When it returns, no request is running.
+func (e *extender) close() {
+	e.stop()
+	<-e.stopped
 }

@@ -1,6 +1,6 @@
-// Package fakeapi is Sluice's lock API in memory, for tests that need an answer lost, late or
-// refused at one certain moment, or the clock of testing/synctest. What the real API can show is
-// tested against the local stack.
+// Package fakeapi is the API of Sluice in memory: locks in full, and as much of jobs and limits as
+// the examples need. Its faults lose, delay or refuse the answer to a chosen request, also on the
+// clock of testing/synctest.
 package fakeapi
 
 import (
@@ -8,124 +8,67 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 )
 
-// Fault is what happens to one request.
+// Fault describes what happens to a request.
 type Fault struct {
-	Before time.Duration // passes before it is carried out
-	After  time.Duration // passes between that and its answer
-	Drop   bool          // it never arrives
-	Lose   bool          // it is carried out, and its answer is lost
-	Hang   bool          // it never arrives, and nobody says so
-	Status int           // it is refused with this status: 503 as store_unavailable, others by the gateway
-	Hurry  bool          // it does not wait, whatever wait_ms it has
+	Before     time.Duration // delay before the API carries the request out
+	After      time.Duration // delay before the API answers
+	Drop       bool          // the connection is cut before the request arrives
+	LoseAnswer bool          // the API carries the request out, and the connection is cut before the answer
+	Hang       bool          // the request does not arrive, and the connection stays open
+	Status     int           // the API refuses with store_unavailable (503), or the gateway with this status
+	SkipWait   bool          // the API ignores wait_ms
 }
 
-// Request is a request as the API has carried it out.
+// Request is a request that the API has carried out.
 type Request struct {
-	Action string // acquire, renew, release, inspect, force
+	Action string // "acquire", "renew", "release", "inspect", "force", "push", "get", "ack", "nack" or "check"
 	At     time.Time
 	Status int
 	Body   map[string]any
 	Header http.Header
 }
 
-// ErrCut is what a dropped or lost request ends with.
+// ErrCut is the error of a request whose connection was cut.
 var ErrCut = errors.New("the connection was cut")
 
-type holder struct {
-	fence   int64
-	expires time.Time
-	owner   string
-}
-
-type entry struct {
-	holders map[string]*holder
-	forced  bool
-}
-
-// API is an http.RoundTripper.
+// API implements http.RoundTripper.
 type API struct {
 	mu       sync.Mutex
-	decide   func(action string, n int) Fault
-	locks    map[string]*entry
+	fault    func(action string, n int) Fault
+	locks    map[string]*lock
 	fence    int64
+	jobs     map[string]*job
+	charged  map[string]int64
 	count    map[string]int
 	requests []Request
 	running  sync.WaitGroup
 }
 
-// New makes an API that holds no lock.
-func New() *API { return &API{locks: make(map[string]*entry), count: make(map[string]int)} }
-
-// RoundTrip implements http.RoundTripper. A request goes on when its caller has gone, as at Lambda.
-func (a *API) RoundTrip(r *http.Request) (*http.Response, error) {
-	segments := strings.Split(strings.Trim(r.URL.Path, "/"), "/") // v1, kind, name, action
-	action := map[string]string{http.MethodGet: "inspect", http.MethodDelete: "force"}[r.Method]
-	if len(segments) == 4 {
-		action = segments[3]
-	}
-	fault := a.next(action)
-	if fault.Drop {
-		return nil, ErrCut
-	}
-	if fault.Hang {
-		<-r.Context().Done()
-		return nil, r.Context().Err()
-	}
-	var body map[string]any
-	if r.Body != nil {
-		text, _ := io.ReadAll(r.Body)
-		_ = json.Unmarshal(text, &body)
-	}
-	answered := make(chan *http.Response, 1)
-	a.running.Go(func() {
-		time.Sleep(fault.Before) //nolint:forbidigo // the fake's latency
-		status, doc := a.carryOut(action, segments[1]+"/"+segments[2], body, fault)
-		a.note(Request{Action: action, At: time.Now(), Status: status, Body: body, Header: r.Header})
-		time.Sleep(fault.After)           //nolint:forbidigo // the fake's latency
-		answered <- response(status, doc) //nolint:bodyclose // the client closes it
-	})
-	select {
-	case out := <-answered:
-		if fault.Lose {
-			return nil, ErrCut
-		}
-		return out, nil
-	case <-r.Context().Done():
-		return nil, r.Context().Err()
+// New returns an API without locks, jobs and charged limits.
+func New() *API {
+	return &API{
+		locks: make(map[string]*lock), jobs: make(map[string]*job), charged: make(map[string]int64),
+		count: make(map[string]int),
 	}
 }
 
-func (a *API) next(action string) Fault {
+// Inject sets the fault of further requests. The function receives the action and the number of the
+// request, from 0 for each action. Nil removes the faults.
+func (a *API) Inject(fault func(action string, n int) Fault) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	n := a.count[action]
-	a.count[action]++
-	if a.decide == nil {
-		return Fault{}
-	}
-	return a.decide(action, n)
+	a.fault = fault
 }
 
-// Break decides from now on what happens to request number n, from 0, of an action.
-func (a *API) Break(decide func(action string, n int) Fault) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.decide = decide
-}
-
-func (a *API) note(r Request) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.requests = append(a.requests, r)
-}
-
-// Requests are those that were carried out, in that order; of one action unless that is "".
+// Requests returns the requests that were carried out, in their order: those of an action, or all if
+// action is "".
 func (a *API) Requests(action string) []Request {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -138,33 +81,126 @@ func (a *API) Requests(action string) []Request {
 	return out
 }
 
-// Asked is how many requests of an action were sent, whatever became of them.
-func (a *API) Asked(action string) int {
+// Sent returns how many requests of an action were sent, including those that did not arrive.
+func (a *API) Sent(action string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.count[action]
 }
 
-// Wait waits for the requests whose callers have gone.
+// Wait waits for the requests whose callers no longer wait for the answer.
 func (a *API) Wait() { a.running.Wait() }
 
-func (a *API) carryOut(action, name string, body map[string]any, fault Fault) (int, map[string]any) {
+// RoundTrip implements http.RoundTripper. As in Lambda, a request continues when its caller has
+// disconnected.
+func (a *API) RoundTrip(r *http.Request) (*http.Response, error) {
+	route := routeOf(r)
+	fault := a.next(route.action)
+	if fault.Drop {
+		return nil, ErrCut
+	}
+	if fault.Hang {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+
+	var body map[string]any
+	if r.Body != nil {
+		text, _ := io.ReadAll(r.Body)
+		_ = json.Unmarshal(text, &body)
+	}
+	answered := make(chan *http.Response, 1)
+	a.running.Go(func() {
+		time.Sleep(fault.Before) //nolint:forbidigo // the latency of the fake
+		status, doc := a.carryOut(route, body, fault)
+		a.record(Request{Action: route.action, At: time.Now(), Status: status, Body: body, Header: r.Header})
+		time.Sleep(fault.After)           //nolint:forbidigo // the latency of the fake
+		answered <- response(status, doc) //nolint:bodyclose // the client closes it
+	})
+
+	select {
+	case out := <-answered:
+		if fault.LoseAnswer {
+			return nil, ErrCut
+		}
+		return out, nil
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
+
+// route is a request's path: /v1/kind/name/action, or /v1/queues/name/jobs/id/action.
+type route struct {
+	kind, name, id, action string
+}
+
+func routeOf(r *http.Request) route {
+	segments := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	out := route{kind: segments[1], name: segments[2]}
+	rest := segments[3:]
+	if out.kind == "queues" && len(rest) > 1 {
+		out.id, rest = rest[1], rest[2:]
+	}
+
+	switch {
+	case out.kind == "queues" && len(rest) > 0 && rest[0] == "jobs":
+		out.action = "push"
+	case len(rest) > 0:
+		out.action = rest[0]
+	case out.kind == "queues":
+		out.action = "get"
+	case r.Method == http.MethodDelete:
+		out.action = "force"
+	default:
+		out.action = "inspect"
+	}
+	return out
+}
+
+func (a *API) next(action string) Fault {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := a.count[action]
+	a.count[action]++
+	if a.fault == nil {
+		return Fault{}
+	}
+	return a.fault(action, n)
+}
+
+func (a *API) record(r Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.requests = append(a.requests, r)
+}
+
+func (a *API) carryOut(r route, body map[string]any, fault Fault) (int, map[string]any) {
 	switch {
 	case fault.Status == http.StatusServiceUnavailable:
-		return refuse(fault.Status, "store_unavailable", "retry_after_ms", 1000)
+		return refuse(fault.Status, "store_unavailable", map[string]any{"retry_after_ms": 1000})
 	case fault.Status != 0:
 		return fault.Status, map[string]any{"message": http.StatusText(fault.Status)}
 	}
+
+	name := r.kind + "/" + r.name
 	token, _ := body["token"].(string)
-	switch action {
+	switch r.action {
 	case "acquire":
-		return a.acquire(name, token, body, fault.Hurry)
+		return a.acquire(name, token, body, fault.SkipWait)
 	case "renew":
 		return a.renew(name, token, body)
 	case "release":
 		return a.release(name, token)
 	case "force":
 		return http.StatusOK, map[string]any{"released": a.Force(name)}
+	case "push":
+		return a.push(r.name, body)
+	case "get":
+		return a.job(r.id)
+	case "ack", "nack":
+		return a.finish(r.id, r.action == "ack")
+	case "check":
+		return a.check(r.name, body)
 	default:
 		return a.inspect(name)
 	}
@@ -182,11 +218,11 @@ func response(status int, doc map[string]any) *http.Response {
 	}
 }
 
-func refuse(status int, code string, members ...any) (int, map[string]any) {
-	doc := map[string]any{"code": code, "status": status, "title": code, "detail": code, "type": "about:blank",
-		"instance": "req-1"}
-	for i := 0; i+1 < len(members); i += 2 {
-		doc[members[i].(string)] = members[i+1] //nolint:forcetypeassert // names are given as such
+// refuse returns a problem document with the given members.
+func refuse(status int, code string, members map[string]any) (int, map[string]any) {
+	doc := map[string]any{
+		"code": code, "status": status, "title": code, "detail": code, "type": "about:blank", "instance": "req-1",
 	}
+	maps.Copy(doc, members)
 	return status, doc
 }
