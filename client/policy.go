@@ -49,12 +49,12 @@ type Policy struct {
 	// Description is up to 1024 bytes.
 	Description string `json:"description,omitzero"`
 	// Mode defaults to [PolicyEnforce].
-	Mode PolicyMode `json:"mode"`
+	Mode PolicyMode `json:"mode,omitzero"`
 	// OnUnavailable defaults to [OnUnavailableLocal].
-	OnUnavailable OnUnavailable `json:"on_unavailable"`
+	OnUnavailable OnUnavailable `json:"on_unavailable,omitzero"`
 	// LocalShare is the part of each limit that one function instance allows while Redis is
 	// unavailable: over 0, up to 1. Defaults to 0.1.
-	LocalShare float64 `json:"local_share"`
+	LocalShare float64 `json:"local_share,omitzero"`
 	// NoDenyCache makes every check query Redis. By default a function instance remembers a denied
 	// key until the denial ends.
 	NoDenyCache bool `json:"no_deny_cache,omitzero"`

@@ -103,7 +103,7 @@ func TestQueuesAreCountedPausedAndResumed(t *testing.T) {
 	require.Equal(t, "orders", stats.Name)
 	_, errOut, code := sluice(t, "jobs", "stats", "unknown")
 	require.Equal(t, 4, code)
-	require.Contains(t, errOut, `sluice: error counting the queue "unknown": `)
+	require.Contains(t, errOut, `sluice: error counting the jobs of the queue "unknown": `)
 }
 
 func TestAnAttemptIsAckedAndNackedAndADeadJobRedriven(t *testing.T) {

@@ -30,7 +30,7 @@ func TestWrongUsageIsOneLineThatSaysWhatToDo(t *testing.T) {
 		{[]string{"lock", "release", "a"}, "give --token, or --force to take the lock from whoever holds it"},
 		{[]string{"lock", "status", "a/b"},
 			`error inspecting the lock "a/b": name: must start with a letter or digit, hold only letters, digits and . _ : -, and be 1 to 128 characters long`},
-		{[]string{"health", "--auth", "basic"}, `auth "basic" is unknown: it must be "aws_iam" or "none"`},
+		{[]string{"health", "--auth", "basic"}, `auth "basic" does not exist: it must be "aws_iam" or "none"`},
 	} {
 		_, errOut, code := sluice(t, test.args...)
 		require.Equal(t, "sluice: "+test.want+"\n", errOut)

@@ -2,6 +2,7 @@ package goclient
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -116,8 +117,8 @@ func TestJobsGoFromPushToAckThroughTheLoop(t *testing.T) {
 		id := name("job")
 		_, err := q.Push(ctx, client.Job{ID: id, Payload: order{Fail: 2}, MaxAttempts: 2})
 		require.NoError(t, err)
-		require.Equal(t, "attempt 2 failed", *becomes(t, q, id, client.JobDead).LastError)
-		moved, err := q.Redrive(ctx, []string{id, name("unknown")}, 0)
+		require.Equal(t, "attempt 2 failed", becomes(t, q, id, client.JobDead).LastError)
+		moved, err := q.Redrive(ctx, client.RedriveOptions{IDs: []string{id, name("unknown")}})
 		require.NoError(t, err)
 		require.EqualValues(t, 1, moved)
 		becomes(t, q, id, client.JobDead)
@@ -165,7 +166,10 @@ func TestTheLambdaHandlerTakesWhatTheQueueHolds(t *testing.T) {
 	id := name("job")
 	_, err = q.Push(ctx, client.Job{ID: id, Payload: order{}, MaxAttempts: 2, Group: "g"})
 	require.NoError(t, err)
-	event := events.SQSEvent{Records: []events.SQSMessage{receive(t, "pay.fifo")}}
+	text, err := json.Marshal(events.SQSEvent{Records: []events.SQSMessage{receive(t, "pay.fifo")}})
+	require.NoError(t, err)
+	var event consumer.Event // as lambda.Start decodes it
+	require.NoError(t, json.Unmarshal(text, &event))
 	response, err := handler.Lambda(ctx, event)
 	require.NoError(t, err)
 	require.Empty(t, response.BatchItemFailures)
@@ -179,7 +183,7 @@ func TestAScheduledJobIsReadChangedListedAndCanceled(t *testing.T) {
 	_, err := q.Push(ctx, client.Job{ID: id, Payload: "old", Delay: time.Hour})
 	require.NoError(t, err)
 	at := time.Now().Add(2 * time.Hour).UTC().Truncate(time.Millisecond)
-	changed, err := q.Reschedule(ctx, id, client.Change{RunAt: at, Payload: "new"})
+	changed, err := q.Reschedule(ctx, id, client.JobChange{RunAt: at, Payload: "new"})
 	require.NoError(t, err)
 	require.Equal(t, at, changed.RunAt)
 	require.JSONEq(t, `"new"`, string(changed.Payload))
@@ -194,7 +198,7 @@ func TestAScheduledJobIsReadChangedListedAndCanceled(t *testing.T) {
 	settled, err := q.Cancel(ctx, id)
 	require.NoError(t, err)
 	require.Equal(t, client.JobCanceled, settled.State)
-	_, err = q.Reschedule(ctx, id, client.Change{RunAt: at})
+	_, err = q.Reschedule(ctx, id, client.JobChange{RunAt: at})
 	require.ErrorIs(t, err, client.ErrJobConflict)
 	var e *client.Error
 	require.ErrorAs(t, err, &e)
@@ -246,7 +250,7 @@ func TestAnAckOfAnotherAttemptIsAConflict(t *testing.T) {
 	_, err := q.Push(ctx, client.Job{ID: id, Delay: time.Hour, MaxAttempts: 2})
 	require.NoError(t, err)
 	_, ackErr := q.Ack(ctx, id, 1)
-	_, nackErr := q.Nack(ctx, id, 2, "forged", nil)
+	_, nackErr := q.Nack(ctx, id, 2, client.NackOptions{Error: "forged"})
 	for _, err := range []error{ackErr, nackErr} {
 		require.ErrorIs(t, err, client.ErrJobConflict)
 		e, ok := errors.AsType[*client.Error](err)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime/debug"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +35,7 @@ func (a *app) writeHealth(out io.Writer, h client.Health) error {
 	t := a.table("CHECK", "STATUS", "TOOK", "DETAIL")
 	for _, c := range h.Checks {
 		t.Row(table.Text(c.Name), statusCell(c.Status),
-			table.Cell{Text: strconv.FormatFloat(c.LatencyMS, 'f', 1, 64) + "ms", Right: true}, table.Text(c.Detail))
+			table.Cell{Text: strconv.FormatFloat(float64(c.Latency)/float64(time.Millisecond), 'f', 1, 64) + "ms", Right: true}, table.Text(c.Detail))
 	}
 	if err := t.Write(out); err != nil {
 		return err

@@ -47,26 +47,19 @@ func (a *app) writeJob(out io.Writer, j client.JobInfo) error {
 	t.Row(table.Cell{Text: "state", Colour: table.Dim}, stateCell(j.State))
 	row("attempt", fmt.Sprintf("%d of %d", j.Attempt, j.MaxAttempts))
 	row("due", human.Instant(j.RunAt, now))
-	if j.DispatchedAt != nil {
-		row("dispatched", human.Instant(*j.DispatchedAt, now))
+	if !j.DispatchedAt.IsZero() {
+		row("dispatched", human.Instant(j.DispatchedAt, now))
 	}
-	if j.ExpiresAt != nil {
-		row("expires", human.Instant(*j.ExpiresAt, now))
+	if !j.ExpiresAt.IsZero() {
+		row("expires", human.Instant(j.ExpiresAt, now))
 	}
-	row("last error", text(j.LastError))
+	row("last error", j.LastError)
 	row("group", j.Group)
 	for name, value := range j.Headers {
 		row("header", name+"="+value)
 	}
 	row("payload", string(j.Payload))
 	return t.Write(out)
-}
-
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 func stateCell(s client.JobState) table.Cell {
@@ -100,8 +93,9 @@ func (a *app) jobsListCommand() *cobra.Command {
 				page.Jobs = append(page.Jobs, j)
 			}
 		} else {
+			o := client.ListJobsOptions{State: client.JobState(state), Limit: limit, Cursor: cursor}
 			var err error
-			if page, err = q.ListPage(ctx, client.JobState(state), limit, cursor); err != nil {
+			if page, err = q.ListPage(ctx, o); err != nil {
 				return err
 			}
 		}
@@ -139,7 +133,7 @@ func (a *app) writeJobs(out io.Writer, page client.JobPage) error {
 	for _, j := range page.Jobs {
 		t.Row(table.Text(j.ID), stateCell(j.State),
 			table.Cell{Text: fmt.Sprintf("%d/%d", j.Attempt, j.MaxAttempts), Right: true},
-			table.Text(human.Instant(j.RunAt, now)), table.Text(cut(text(j.LastError))))
+			table.Text(human.Instant(j.RunAt, now)), table.Text(cut(j.LastError)))
 	}
 	if err := t.Write(out); err != nil {
 		return err
@@ -165,7 +159,7 @@ func (a *app) jobsRescheduleCommand() *cobra.Command {
 	c.MarkFlagsMutuallyExclusive("delay", "run-at")
 	c.MarkFlagsOneRequired("delay", "run-at", "payload")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		change := client.Change{RunAt: at.Time}
+		change := client.JobChange{RunAt: at.Time}
 		if f.Changed("delay") {
 			d := time.Duration(delay)
 			change.Delay = &d
@@ -200,7 +194,7 @@ func (a *app) jobsCancelCommand() *cobra.Command {
 	})
 }
 
-func (a *app) settled(s client.Settled, err error) error {
+func (a *app) settled(s client.JobStatus, err error) error {
 	if err != nil {
 		return err
 	}
@@ -255,12 +249,11 @@ func (a *app) jobsNackCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var in *time.Duration
+		o := client.NackOptions{Error: why}
 		if cmd.Flags().Changed("delay") {
-			d := time.Duration(delay)
-			in = &d
+			o.Delay = new(time.Duration(delay))
 		}
-		return a.settled(api.Queue(args[0]).Nack(cmd.Context(), args[1], n, why, in))
+		return a.settled(api.Queue(args[0]).Nack(cmd.Context(), args[1], n, o))
 	}
 	return c
 }

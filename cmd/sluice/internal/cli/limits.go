@@ -84,11 +84,11 @@ func (a *app) decision(d client.Decision, err error) error {
 
 func (a *app) writeDecision(out io.Writer, d client.Decision) error {
 	verdict := table.Paint(a.colour(out), table.Green, "allowed")
-	switch wait, ever := d.RetryAfter(); {
-	case !d.Allowed && !ever:
+	switch {
+	case !d.Allowed && d.RetryAfter == nil:
 		verdict = table.Paint(a.colour(out), table.Red, "denied") + " for good: the cost is over the limit"
 	case !d.Allowed:
-		verdict = table.Paint(a.colour(out), table.Red, "denied") + ", again in " + human.Duration(wait)
+		verdict = table.Paint(a.colour(out), table.Red, "denied") + ", again in " + human.Duration(*d.RetryAfter)
 	}
 	if d.Violated != "" {
 		verdict += " (" + d.Violated + ")"
@@ -105,8 +105,8 @@ func (a *app) writeDecision(out io.Writer, d client.Decision) error {
 	t := a.table("RULE", "ALGORITHM", "LIMIT", "REMAINING", "FULL IN")
 	for _, r := range d.Rules {
 		t.Row(table.Text(r.Name), table.Text(string(r.Algorithm)),
-			table.Cell{Text: perWindow(r.Limit, milliseconds(r.WindowMS)), Right: true},
-			count(r.Remaining), table.Cell{Text: human.Duration(milliseconds(r.ResetAfterMS)), Right: true})
+			table.Cell{Text: perWindow(r.Limit, r.Window), Right: true},
+			count(r.Remaining), table.Cell{Text: human.Duration(r.ResetAfter), Right: true})
 	}
 	return t.Write(out)
 }

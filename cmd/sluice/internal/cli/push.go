@@ -158,7 +158,7 @@ type pushedMany struct {
 	Results []client.Receipt `json:"results"`
 }
 
-func (p *push) report(results []client.Pushed) error {
+func (p *push) report(results []client.PushResult) error {
 	out := pushedMany{Results: make([]client.Receipt, 0, len(results))}
 	var failed error
 	failures := 0

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -41,7 +40,7 @@ func (a *app) queues(err error, doc any, queues ...client.QueueStats) error {
 				outbox = strconv.FormatInt(*q.Outbox, 10)
 			}
 			if q.Due > 0 {
-				oldest = human.Duration(time.Duration(q.OldestDueMS)*time.Millisecond) + " ago"
+				oldest = human.Duration(q.OldestDue) + " ago"
 			}
 			paused := table.Cell{}
 			if q.Paused {
@@ -99,7 +98,7 @@ func (a *app) jobsRedriveCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		moved, err := api.Queue(args[0]).Redrive(cmd.Context(), args[1:], limit)
+		moved, err := api.Queue(args[0]).Redrive(cmd.Context(), client.RedriveOptions{IDs: args[1:], Limit: limit})
 		if err != nil {
 			return err
 		}

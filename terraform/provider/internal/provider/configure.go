@@ -142,7 +142,7 @@ func (m *settings) retries() int {
 // greet makes one request that anyone may be refused: what counts is that Sluice, or the gateway
 // before it, has answered.
 func greet(ctx context.Context, c *client.Client) error {
-	_, err := c.ListPoliciesPage(ctx, 1, "")
+	_, err := c.ListPoliciesPage(ctx, client.ListPoliciesOptions{Limit: 1})
 	if e, answered := errors.AsType[*client.Error](err); answered &&
 		(errors.Is(err, client.ErrForbidden) || e.Status == 429 || e.Status >= 500) {
 		return nil

@@ -109,12 +109,15 @@ func (m *decisionModel) fill(d client.Decision) {
 		m.Violated = types.StringValue(d.Violated)
 	}
 	m.Limit, m.Remaining = types.Int64Value(d.Limit), types.Int64Value(d.Remaining)
-	m.ResetAfterMS, m.RetryAfterMS = types.Int64Value(d.ResetAfterMS), types.Int64PointerValue(d.RetryAfterMS)
+	m.ResetAfterMS, m.RetryAfterMS = types.Int64Value(d.ResetAfter.Milliseconds()), types.Int64Null()
+	if d.RetryAfter != nil {
+		m.RetryAfterMS = types.Int64Value(d.RetryAfter.Milliseconds())
+	}
 	m.Rules = make([]decidedRule, len(d.Rules))
 	for i, r := range d.Rules {
 		m.Rules[i] = decidedRule{
 			Name: types.StringValue(r.Name), Limit: types.Int64Value(r.Limit), Remaining: types.Int64Value(r.Remaining),
-			ResetAfterMS: types.Int64Value(r.ResetAfterMS),
+			ResetAfterMS: types.Int64Value(r.ResetAfter.Milliseconds()),
 		}
 	}
 }
