@@ -54,7 +54,7 @@ func TestAnAPIThatIsNotThereIsWorthAnotherTry(t *testing.T) {
 	require.NoError(t, listener.Close())
 	_, errOut, code := sluice(t, "--endpoint", "http://"+listener.Addr().String(), "health")
 	require.Equal(t, 5, code)
-	require.Contains(t, errOut, "sluice: error asking for health: the API cannot be reached: dial tcp")
+	require.Contains(t, errOut, "sluice: error checking the health of the API: the API is unreachable: dial tcp")
 }
 
 func TestAnotherMachineIsAskedWithASignature(t *testing.T) {
