@@ -114,8 +114,8 @@ func tokenOf(token *string) string {
 	}
 }
 
-// joinInvalid merges invalid_request errors into one that names each invalid field once. An error of
-// another kind takes precedence.
+// joinInvalid merges invalid_request errors into one that names each invalid field once. An error
+// of another kind takes precedence.
 func joinInvalid(errs ...error) error {
 	var all fault.Fields
 	for _, err := range errs {

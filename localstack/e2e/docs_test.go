@@ -107,12 +107,13 @@ func TestEveryTestThatTheDocumentsNameExists(t *testing.T) {
 	require.Greater(t, named, 20)
 }
 
-// testSources returns all test files of the repository in one text.
+// testSources returns all test files of the repository and the suites of locktest in one text.
 func testSources(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
 	require.NoError(t, filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+		isTest := strings.HasSuffix(path, "_test.go") || filepath.Base(filepath.Dir(path)) == "locktest"
+		if err != nil || entry.IsDir() || !isTest {
 			return err
 		}
 		text, err := os.ReadFile(path) //nolint:gosec // a file of the repository

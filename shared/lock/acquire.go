@@ -27,8 +27,8 @@ type attempt struct {
 // 400 ms. A waiter that has not tried for 2 s, because its process died, loses its place.
 //
 // If the call fails, Acquire removes its place in the queue and releases a lease that the store may
-// have granted, as far as the store can be reached. Otherwise the place ends after 2 s and the lease
-// after its TTL.
+// have granted, as far as the store can be reached. Otherwise the place ends after 2 s and the
+// lease after its TTL.
 //
 // Errors: [ErrHeld] after the wait, joined with ctx's error if ctx ended it;
 // [fault.InvalidRequest]; [fault.StoreUnavailable]; ctx's error.

@@ -1,8 +1,9 @@
 // Package lock provides distributed locks with fencing tokens: exclusive locks, shared (reader)
 // locks and semaphores.
 //
-// A lock is a lease: it ends after its TTL unless the holder renews it. A lease alone cannot protect
-// data from a holder that was paused past its end (Kleppmann, "How to do distributed locking",
+// A lock is a lease: it ends after its TTL unless the holder renews it. A lease alone cannot
+// protect data from a holder that was paused past its end (Kleppmann, "How to do distributed
+// locking",
 // 2016). The fence can: it rises from holder to holder, and the protected resource refuses a write
 // that carries a lower fence than one it has seen.
 //

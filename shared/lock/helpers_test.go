@@ -26,7 +26,8 @@ func openStore(t testing.TB, r *redistest.Redis) *lock.Redis {
 	return s
 }
 
-// openProductionStore returns a store with the call timeout and the circuit breaker of the function.
+// openProductionStore returns a store with the call timeout and the circuit breaker of the
+// function.
 func openProductionStore(t testing.TB, r *redistest.Redis) *lock.Redis {
 	t.Helper()
 	conn, err := redisconn.Open(redisconn.Config{URLs: []string{r.URL}})

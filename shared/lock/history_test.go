@@ -53,8 +53,8 @@ func TestHistory(t *testing.T) {
 		h.check(t)
 	})
 
-	// No lease survives FLUSHALL, so two clients may believe that they hold the lock. Only the fence
-	// distinguishes them, and only fences are checked.
+	// No lease survives FLUSHALL, so two clients may believe that they hold the lock. Only the
+	// fence distinguishes them, and only fences are checked.
 	t.Run("over losses of all data: rising fences", func(t *testing.T) {
 		t.Parallel()
 		r := redistest.Single(t)
@@ -212,8 +212,8 @@ func (h *history) check(t *testing.T) {
 	require.Equal(t, porcupine.Ok, result, "%d acquisitions", acquired)
 }
 
-// checkFences requires that a later acquire, in real time, has a higher fence. It returns the number
-// of acquires.
+// checkFences requires that a later acquire, in real time, has a higher fence. It returns the
+// number of acquires.
 func (h *history) checkFences(t *testing.T) int {
 	t.Helper()
 	var acquired []porcupine.Operation

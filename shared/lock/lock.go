@@ -67,8 +67,8 @@ type Request struct {
 // Key returns the key of the requested lock or semaphore.
 func (r Request) Key() Key { return Key{Kind: r.Kind, Name: r.Name} }
 
-// Lease is a granted or renewed lock or permit. Renew leaves Mode, AcquiredAt, Reacquired, InUse and
-// Waited unset.
+// Lease is a granted or renewed lock or permit. Renew leaves Mode, AcquiredAt, Reacquired, InUse
+// and Waited unset.
 type Lease struct {
 	Key
 
@@ -77,8 +77,8 @@ type Lease struct {
 	Mode       Mode
 	TTL        time.Duration
 	AcquiredAt time.Time // by the store's clock
-	// ExpiresAt is the end of the lease, by the same clock. The store grants the lock to nobody else
-	// before it.
+	// ExpiresAt is the end of the lease, by the same clock. The store grants the lock to nobody
+	// else before it.
 	ExpiresAt  time.Time
 	Reacquired bool          // the token held the lock already; its fence is unchanged
 	InUse      int64         // permits in use, including this one

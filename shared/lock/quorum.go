@@ -147,9 +147,9 @@ func (q *Quorum) Inspect(ctx context.Context, key Key) (State, error) {
 }
 
 // agreeOnFence returns the highest of the fences that the nodes granted. If they differ it first
-// writes the highest one to a majority: each later majority shares a node with that one, so the next
-// holder's fence is higher. They differ if the nodes' clocks differ by more than clockLead, or if a
-// node has lost its data.
+// writes the highest one to a majority: each later majority shares a node with that one, so the
+// next holder's fence is higher. They differ if the nodes' clocks differ by more than clockLead, or
+// if a node has lost its data.
 func (q *Quorum) agreeOnFence(ctx context.Context, key Key, token string, fences []int64) (int64, error) {
 	highest := slices.Max(fences)
 	if slices.Min(fences) == highest {

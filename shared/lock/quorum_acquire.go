@@ -15,16 +15,16 @@ import (
 
 const (
 	// clockLead is added to this process' clock for the least fence that the nodes may grant. If it
-	// exceeds the duration of a call and the difference between the clocks, all nodes grant the same
-	// fence.
+	// exceeds the duration of a call and the difference between the clocks, all nodes grant the
+	// same fence.
 	clockLead = time.Second
 	// minRetryPause and maxRetryPause bound the pauses of a waiter.
 	minRetryPause = 20 * time.Millisecond
 	maxRetryPause = 200 * time.Millisecond
 )
 
-// Acquire acquires a lock. If it is held, Acquire waits up to req.Wait. After an error no node keeps
-// a lease of this call, as far as the nodes can be reached.
+// Acquire acquires a lock. If it is held, Acquire waits up to req.Wait. After an error no node
+// keeps a lease of this call, as far as the nodes can be reached.
 //
 // Errors: [ErrHeld] after the wait, joined with ctx's error if ctx ended it;
 // [fault.InvalidRequest]; [fault.StoreUnavailable] if no majority replies; ctx's error.

@@ -95,7 +95,8 @@ func raisesTheFenceOnDifferentNodes(t *testing.T) {
 	q, nodes := openQuorum(t, time.Second)
 	last := int64(0)
 	for round := range 12 {
-		// One node has a fence from the future, as after its clock was ahead. Another has lost all data.
+		// One node has a fence from the future, as after its clock was ahead. Another has lost all
+		// data.
 		future := time.Now().Add(time.Duration(round+1) * time.Hour).UnixMicro()
 		fence := fmt.Sprintf("%016d", future)
 		require.NoError(t, nodes[round%3].Client.SetRange(ctx, "{lock:report}", fenceOffset, fence).Err())

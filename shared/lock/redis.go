@@ -37,8 +37,8 @@ var (
 )
 
 // linger is how long the state of a free lock stays in Redis after its lease. Until then the next
-// fence is higher than the last one even if the server's clock was set back. Later, and after a loss
-// of all data, it is higher because a fence is at least the server's time in microseconds.
+// fence is higher than the last one even if the server's clock was set back. Later, and after a
+// loss of all data, it is higher because a fence is at least the server's time in microseconds.
 const linger = 60 * time.Second
 
 var lingerMS = strconv.FormatInt(linger.Milliseconds(), 10) //nolint:gochecknoglobals // a constant as text
@@ -148,8 +148,8 @@ func (r *Redis) force(ctx context.Context, key Key) (int64, error) {
 	return integer(reply), nil
 }
 
-// Inspect returns the holders, at most 10 000 of them, and the number of waiters. It writes nothing.
-// Errors: [fault.InvalidRequest], [fault.StoreUnavailable].
+// Inspect returns the holders, at most 10 000 of them, and the number of waiters. It writes
+// nothing. Errors: [fault.InvalidRequest], [fault.StoreUnavailable].
 func (r *Redis) Inspect(ctx context.Context, key Key) (State, error) {
 	key, err := key.Normalize()
 	if err != nil {

@@ -19,13 +19,17 @@ func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	// go-redis kept a connection to a read-only server for a quarter of an hour after a failover.
 	for name, breakServer := range map[string]func(*testing.T, *redistest.Redis){
-		"dead":    func(t *testing.T, r *redistest.Redis) { require.NoError(t, r.Server.Kill()) },
-		"hanging": func(t *testing.T, r *redistest.Redis) { require.NoError(t, r.Server.Pause()) },
-		"read-only": func(t *testing.T, r *redistest.Redis) {
+		"dead: every method fails within 500 ms": func(t *testing.T, r *redistest.Redis) {
+			require.NoError(t, r.Server.Kill())
+		},
+		"hanging: every method fails within 500 ms": func(t *testing.T, r *redistest.Redis) {
+			require.NoError(t, r.Server.Pause())
+		},
+		"read-only: every method fails within 500 ms": func(t *testing.T, r *redistest.Redis) {
 			require.NoError(t, r.Client.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
 		},
 	} {
-		t.Run(name+": every method fails within 500 ms", func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := redistest.Single(t)
 			s := openProductionStore(t, r)
@@ -108,7 +112,8 @@ func holdsNothingAfterTheDeadline(t *testing.T) {
 	_, err := s.Acquire(t.Context(), lock.Request{Name: redistest.Name("warm")}) // loads the scripts
 	require.NoError(t, err)
 
-	// The server must resume while the clean-up still tries, which a busy machine may miss sometimes.
+	// The server must resume while the clean-up still tries, which a busy machine may miss
+	// sometimes.
 	for range 10 {
 		name := redistest.Name("lock")
 		require.NoError(t, r.Server.Pause())

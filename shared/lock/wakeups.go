@@ -9,8 +9,8 @@ import (
 )
 
 // wakeups delivers wake-ups to all waiters of this process over one pub/sub subscription. A release
-// publishes the call of the first waiter on the channel of the lock, which has the name of its state
-// key. A lost message delays the waiter to its next poll.
+// publishes the call of the first waiter on the channel of the lock, which has the name of its
+// state key. A lost message delays the waiter to its next poll.
 type wakeups struct {
 	client redis.UniversalClient
 

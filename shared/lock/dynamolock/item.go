@@ -33,8 +33,8 @@ const (
 	attrTTL     = "ttl"           // for DynamoDB's TTL, in seconds
 )
 
-// TableInput describes the table: partition key "name", billed per request. Enable DynamoDB's TTL on
-// the attribute "ttl".
+// TableInput describes the table: partition key "name", billed per request. Enable DynamoDB's TTL
+// on the attribute "ttl".
 func TableInput(table string) *dynamodb.CreateTableInput {
 	return &dynamodb.CreateTableInput{
 		TableName:   aws.String(table),

@@ -1,6 +1,7 @@
 // Package dynamolock keeps locks in a DynamoDB table, one item for each lock. Every operation is a
 // consistent read followed by a write on the condition that the item has not changed. DynamoDB
-// acknowledges a write once it is durable in three availability zones, so no failover loses a lease.
+// acknowledges a write once it is durable in three availability zones, so no failover loses a
+// lease.
 //
 // The end of a lease is stored as an instant of the clock of the function that granted it, and
 // compared with the clock of the function that reads it. A lease therefore excludes other holders

@@ -58,10 +58,10 @@ func TestAcquire(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = hanging.Close() })
 	for name, endpoint := range map[string]string{
-		"refused": "http://127.0.0.1:1",
-		"hanging": "http://" + hanging.Addr().String(),
+		"refused: fails within 500 ms": "http://127.0.0.1:1",
+		"hanging: fails within 500 ms": "http://" + hanging.Addr().String(),
 	} {
-		t.Run(name+": fails within 500 ms", func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cfg := awstest.Start(t).Config
 			cfg.BaseEndpoint = aws.String(endpoint)

@@ -56,8 +56,8 @@ func refusesInvalidRequests(t *testing.T, s Store) {
 	}
 }
 
-// InvalidRequests returns requests with one invalid field each, by the name of the field in the HTTP
-// API.
+// InvalidRequests returns requests with one invalid field each, by the name of the field in the
+// HTTP API.
 func InvalidRequests() map[string][]lock.Request {
 	return map[string][]lock.Request{
 		"kind":     {{Kind: "semaphore", Name: "n"}},
