@@ -85,12 +85,16 @@ func Name(prefix string) string { return prefix + "-" + strings.ToLower(rand.Tex
 
 func client(t testing.TB, addrs []string, cluster bool) redis.UniversalClient {
 	t.Helper()
-	c := redis.NewUniversalClient(&redis.UniversalOptions{
+	c := newClient(addrs, cluster)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func newClient(addrs []string, cluster bool) redis.UniversalClient {
+	return redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs: addrs, IsClusterMode: cluster, Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true,
 		MaxRetries: -1, DialerRetries: 1,
 		DialTimeout: 2 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, PoolSize: 64,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
-	t.Cleanup(func() { _ = c.Close() })
-	return c
 }

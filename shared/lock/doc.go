@@ -14,7 +14,7 @@
 //	locks := lock.FromClient(client) // a redis.UniversalClient
 //	defer locks.Close()
 //
-//	lease, err := locks.Acquire(ctx, lock.Request{Name: "report", TTL: 30 * time.Second, Wait: 5 * time.Second})
+//	lease, err := locks.Acquire(ctx, lock.Request{Name: "report", TTL: time.Minute})
 //	if errors.Is(err, lock.ErrHeld) {
 //		return // another holder has it; lock.HolderOf(err) names the owner
 //	}
