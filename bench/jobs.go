@@ -44,10 +44,9 @@ func jobs(first, count int, delay time.Duration) []delayqueue.Job {
 
 // push enqueues a batch, and fails if one of its jobs was not accepted.
 func push(ctx context.Context, q *delayqueue.Queues, batch []delayqueue.Job) error {
-	_, errs := q.Enqueue(ctx, queue, batch)
-	for _, err := range errs {
-		if err != nil {
-			return err
+	for _, result := range q.Enqueue(ctx, queue, batch) {
+		if result.Err != nil {
+			return result.Err
 		}
 	}
 	return nil

@@ -161,7 +161,8 @@ func (a *api) nack(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.Decode(r, &body); err != nil {
 		return err
 	}
-	info, err := a.jobs.Nack(r.Context(), queue, id, explicit(body.Attempt), body.Error, parseDelay(body.DelayMS))
+	info, err := a.jobs.Nack(r.Context(), queue, id, explicit(body.Attempt),
+		delayqueue.NackOptions{Reason: body.Error, Delay: parseDelay(body.DelayMS)})
 	if err != nil {
 		return err
 	}
@@ -182,19 +183,19 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	limit := 0
+	options := delayqueue.ListOptions{State: delayqueue.State(query.Get("state")), Cursor: query.Get("cursor")}
 	if text := query.Get("limit"); text != "" {
 		number, _ := strconv.Atoi(text) // 0 if it is not a number
-		limit = explicit(&number)
+		options.Limit = explicit(&number)
 	}
-	state := delayqueue.State(query.Get("state"))
-	found, next, err := a.jobs.List(r.Context(), queue, state, limit, query.Get("cursor"))
+
+	page, err := a.jobs.List(r.Context(), queue, options)
 	if err != nil {
 		return err
 	}
-	page := jobPage{Jobs: make([]jobBody, 0, len(found)), NextCursor: next}
-	for _, info := range found {
-		page.Jobs = append(page.Jobs, jobOf(queue, info))
+	body := jobPage{Jobs: make([]jobBody, 0, len(page.Jobs)), NextCursor: page.NextCursor}
+	for _, info := range page.Jobs {
+		body.Jobs = append(body.Jobs, jobOf(queue, info))
 	}
-	return httpapi.Write(w, http.StatusOK, page)
+	return httpapi.Write(w, http.StatusOK, body)
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/httpapi"
 )
@@ -112,7 +113,8 @@ func (a *api) redrive(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.Decode(r, &body); err != nil {
 		return err
 	}
-	moved, err := a.jobs.Redrive(r.Context(), queue, body.IDs, explicit(body.Limit))
+	moved, err := a.jobs.Redrive(r.Context(), queue,
+		delayqueue.RedriveOptions{IDs: body.IDs, Limit: explicit(body.Limit)})
 	if err != nil {
 		return err
 	}

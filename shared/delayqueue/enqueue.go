@@ -14,79 +14,102 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// Enqueue normalizes jobs and enqueues them, each independently of the others: results and errors are
-// in the order of jobs. If a job of an ID already exists, nothing is enqueued for it. Jobs of one shard
-// are one script call, and all calls are one round trip.
-func (q *Queues) Enqueue(ctx context.Context, queue string, jobs []Job) ([]Enqueued, []error) {
-	results, errs := make([]Enqueued, len(jobs)), make([]error, len(jobs))
-	var valid []Job
-	var at []int
+// Push enqueues one job; see [Queues.Enqueue]. The error is that of its [Result].
+func (q *Queues) Push(ctx context.Context, queue string, job Job) (Enqueued, error) {
+	result := q.Enqueue(ctx, queue, []Job{job})[0]
+	return result.Enqueued, result.Err
+}
+
+// Enqueue normalizes jobs and enqueues them. It returns a result for each, in order; each job succeeds
+// or fails independently of the others. If a job of an ID already exists, nothing is enqueued for it,
+// and the result describes the existing job.
+//
+// Jobs of one shard are one script call, and all calls are one round trip.
+func (q *Queues) Enqueue(ctx context.Context, queue string, jobs []Job) []Result {
+	results := make([]Result, len(jobs))
 	for i := range jobs {
-		j, err := jobs[i].Normalize()
-		if err != nil {
-			errs[i] = err
-			continue
-		}
-		valid, at = append(valid, j), append(at, i)
+		results[i].Job, results[i].Err = jobs[i].Normalize()
 	}
-	enqueued, failed := q.EnqueueAccepted(ctx, queue, valid)
-	for k, i := range at {
-		results[i], errs[i] = enqueued[k], failed[k]
-	}
-	return results, errs
+	q.enqueue(ctx, queue, results)
+	return results
 }
 
 // EnqueueAccepted is Enqueue for jobs that were normalized and accepted before, such as those of the
 // outbox. It does not normalize them again: an accepted job is not refused later, for example because
 // its due time has moved past its ExpiresAt.
-func (q *Queues) EnqueueAccepted(ctx context.Context, queue string, jobs []Job) ([]Enqueued, []error) {
-	results, errs := make([]Enqueued, len(jobs)), make([]error, len(jobs))
-	if len(jobs) == 0 {
-		return results, errs
-	}
-	known, err := q.elsewhere(ctx, queue, jobs)
-	if err != nil {
-		for i := range errs {
-			errs[i] = err
-		}
-		return results, errs
-	}
-	members := make([][]int, q.cfg.Shards)
+func (q *Queues) EnqueueAccepted(ctx context.Context, queue string, jobs []Job) []Result {
+	results := make([]Result, len(jobs))
 	for i := range jobs {
-		if info, ok := known[jobs[i].ID]; ok {
-			results[i] = q.duplicate(&jobs[i], info)
-			continue
-		}
-		shard := q.shardOf(jobs[i].ID)
-		members[shard] = append(members[shard], i)
+		results[i].Job = jobs[i]
 	}
-	q.enqueueShards(ctx, queue, jobs, members, results, errs)
-	return results, errs
+	q.enqueue(ctx, queue, results)
+	return results
 }
 
-// elsewhere finds jobs that are known in a shard of an earlier shard count, where they are served
-// to their end: one round trip, and none while there was only ever one count.
-func (q *Queues) elsewhere(ctx context.Context, queue string, jobs []Job) (map[string]Info, error) {
+// enqueue enqueues the jobs of results that have no error.
+func (q *Queues) enqueue(ctx context.Context, queue string, results []Result) {
+	pending := make([]*Result, 0, len(results))
+	for i := range results {
+		if results[i].Err == nil {
+			pending = append(pending, &results[i])
+		}
+	}
+	if len(pending) == 0 {
+		return
+	}
+
+	if err := checkQueue(queue); err != nil {
+		fail(pending, err)
+		return
+	}
+	existing, err := q.findElsewhere(ctx, queue, pending)
+	if err != nil {
+		fail(pending, err)
+		return
+	}
+
+	byShard := make([][]*Result, q.cfg.Shards)
+	for _, r := range pending {
+		if info, exists := existing[r.Job.ID]; exists {
+			r.Enqueued = duplicateOf(&r.Job, &info)
+			continue
+		}
+		shard := q.shardOf(r.Job.ID)
+		byShard[shard] = append(byShard[shard], r)
+	}
+	q.enqueueShards(ctx, queue, byShard)
+}
+
+func fail(results []*Result, err error) {
+	for _, r := range results {
+		r.Err = err
+	}
+}
+
+// findElsewhere finds jobs that exist in a shard of an earlier shard count, where they stay until they
+// are removed. It takes one round trip, or none if there was only ever one shard count.
+func (q *Queues) findElsewhere(ctx context.Context, queue string, pending []*Result) (map[string]Info, error) {
 	if _, err := q.allShards(ctx); err != nil {
 		return nil, err
 	}
 	if q.layoutCount() < 2 {
 		return nil, nil
 	}
-	type question struct {
+
+	type lookup struct {
 		id     string
 		record *redis.StringCmd
-		over   *redis.FloatCmd
+		until  *redis.FloatCmd
 	}
-	var asked []question
+	var lookups []lookup
 	err := q.conn.Do(ctx, func(ctx context.Context) error {
-		asked = asked[:0]
+		lookups = lookups[:0]
 		_, err := q.conn.Client().Pipelined(ctx, func(p redis.Pipeliner) error {
-			for i := range jobs {
-				for _, shard := range q.candidates(jobs[i].ID)[1:] {
+			for _, r := range pending {
+				id := r.Job.ID
+				for _, shard := range q.candidates(id)[1:] {
 					at := placeOf(queue, shard)
-					asked = append(asked, question{jobs[i].ID, p.HGet(ctx, at.jobs, jobs[i].ID),
-						p.ZScore(ctx, at.done, jobs[i].ID)})
+					lookups = append(lookups, lookup{id, p.HGet(ctx, at.jobs, id), p.ZScore(ctx, at.done, id)})
 				}
 			}
 			return nil
@@ -96,105 +119,109 @@ func (q *Queues) elsewhere(ctx context.Context, queue string, jobs []Job) (map[s
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, err
 	}
-	known := make(map[string]Info)
-	for _, a := range asked {
-		// unknown, or only not pruned yet
-		if a.record.Err() != nil || a.over.Err() == nil && a.over.Val() <= float64(time.Now().UnixMilli()) {
+
+	existing := make(map[string]Info)
+	now := float64(time.Now().UnixMilli())
+	for _, l := range lookups {
+		outlived := l.until.Err() == nil && l.until.Val() <= now // its dedup window has ended
+		if l.record.Err() != nil || outlived {
 			continue
 		}
-		_, info, _, err := q.codec.decode(a.id, a.record.Val())
+		_, info, err := q.codec.decode(l.id, l.record.Val())
 		if err != nil {
 			return nil, err
 		}
-		known[a.id] = info
+		existing[l.id] = info
 	}
-	return known, nil
+	return existing, nil
 }
 
-func (q *Queues) duplicate(j *Job, info Info) Enqueued {
+func duplicateOf(j *Job, existing *Info) Enqueued {
+	sameContent := string(j.Payload) == string(existing.Payload) && j.Group == existing.Group &&
+		maps.Equal(j.Headers, existing.Headers)
 	return Enqueued{
-		ID: j.ID, State: info.State, RunAt: info.RunAt, Attempt: info.Attempt, Duplicate: true,
-		Durable: info.Durable,
-		Differs: string(j.Payload) != string(info.Payload) || j.Group != info.Group ||
-			!maps.Equal(j.Headers, info.Headers),
+		ID:        j.ID,
+		State:     existing.State,
+		RunAt:     existing.RunAt,
+		Attempt:   existing.Attempt,
+		Duplicate: true,
+		Differs:   !sameContent,
+		Durable:   existing.Durable,
 	}
 }
 
-// enqueueShards enqueues the members of each shard, with a call for each, all at once.
-func (q *Queues) enqueueShards(ctx context.Context, queue string, jobs []Job, members [][]int, results []Enqueued,
-	errs []error) {
+// enqueueShards enqueues the jobs of every shard with one script call each, all in one round trip.
+func (q *Queues) enqueueShards(ctx context.Context, queue string, byShard [][]*Result) {
 	var calls []redisconn.Call
-	var of [][]int
-	for shard, list := range members {
-		if len(list) == 0 {
+	var callers [][]*Result // of each call
+	for shard, results := range byShard {
+		if len(results) == 0 {
+			continue
+		}
+		args, err := q.enqueueArgs(wakeMessage(queue, shard), results)
+		if err != nil {
+			fail(results, err)
 			continue
 		}
 		p := placeOf(queue, shard)
-		args, err := q.enqueueArgs(wakeMessage(queue, shard), jobs, list)
-		if err != nil {
-			fail(errs, list, err)
-			continue
-		}
-		calls, of = append(calls, redisconn.Call{Keys: []string{p.due, p.done, p.jobs}, Args: args}), append(of, list)
+		calls = append(calls, redisconn.Call{Keys: []string{p.due, p.done, p.jobs}, Args: args})
+		callers = append(callers, results)
 	}
-	for k, reply := range q.conn.RunEach(ctx, q.scripts.enqueue, calls) {
+
+	for i, reply := range q.conn.RunEach(ctx, q.scripts.enqueue, calls) {
 		rows, _ := reply.Value.([]any)
-		err := reply.Err
-		if err == nil && len(rows) != len(of[k]) {
-			err = fmt.Errorf("unexpected reply of enqueue: %v", reply.Value)
-		}
-		if err != nil {
-			fail(errs, of[k], err)
-			continue
-		}
-		for n, i := range of[k] {
-			results[i], errs[i] = enqueuedOf(&jobs[i], rows[n])
+		switch {
+		case reply.Err != nil:
+			fail(callers[i], reply.Err)
+		case len(rows) != len(callers[i]):
+			fail(callers[i], fmt.Errorf("unexpected reply of enqueue: %v", reply.Value))
+		default:
+			for k, r := range callers[i] {
+				r.Enqueued, r.Err = parseEnqueued(&r.Job, rows[k])
+			}
 		}
 	}
 }
 
-// fail gives jobs one error.
-func fail(errs []error, members []int, err error) {
-	for _, i := range members {
-		errs[i] = err
-	}
-}
-
-func (q *Queues) enqueueArgs(wake string, jobs []Job, members []int) ([]any, error) {
-	args := make([]any, 0, 2+4*len(members))
+func (q *Queues) enqueueArgs(wake string, results []*Result) ([]any, error) {
+	args := make([]any, 0, 2+4*len(results))
 	args = append(args, wakeChannel, wake)
-	for _, i := range members {
-		j := &jobs[i]
-		record, err := q.codec.fresh(j)
+	for _, r := range results {
+		record, err := q.codec.newRecord(&r.Job)
 		if err != nil {
 			return nil, err
 		}
-		args = append(args, j.ID, j.when(), j.MaxAttempts, record)
+		args = append(args, r.Job.ID, r.Job.due(), r.Job.MaxAttempts, record)
 	}
 	return args, nil
 }
 
-// enqueuedOf reads what scripts/enqueue.lua says of a job.
-func enqueuedOf(j *Job, reply any) (Enqueued, error) {
-	if runAtMS, taken := reply.(int64); taken {
+// parseEnqueued reads the reply of scripts/enqueue.lua for one job.
+func parseEnqueued(j *Job, reply any) (Enqueued, error) {
+	if runAtMS, added := reply.(int64); added {
 		return Enqueued{ID: j.ID, State: Scheduled, RunAt: fromUnixMS(runAtMS), Durable: j.Durable}, nil
 	}
-	known, _ := reply.(string)
-	if known == "" {
-		return Enqueued{}, errors.New("enqueue did not say what became of a job")
+	existing := text(reply)
+	if existing == "" {
+		return Enqueued{}, errors.New("enqueue replied nothing about a job")
 	}
-	h, err := parseHeader(known[1:])
+	h, err := parseHeader(existing[1:])
 	if err != nil {
 		return Enqueued{}, err
 	}
 	return Enqueued{
-		ID: j.ID, State: h.state, RunAt: h.runAt(), Attempt: h.attempt, Duplicate: true, Differs: known[0] == '2',
-		Durable: h.durable,
+		ID:        j.ID,
+		State:     h.state,
+		RunAt:     fromUnixMS(h.runAtMS),
+		Attempt:   h.attempt,
+		Duplicate: true,
+		Differs:   existing[0] == '2',
+		Durable:   h.durable,
 	}, nil
 }
 
-// when is a due time as scripts read it: relative to Redis' clock, or absolute.
-func (j *Job) when() string {
+// due formats the due time for scripts: "d<ms>" is relative to Redis' clock and "r<ms>" is absolute.
+func (j *Job) due() string {
 	if !j.RunAt.IsZero() {
 		return "r" + strconv.FormatInt(max(0, unixMS(j.RunAt)), 10)
 	}

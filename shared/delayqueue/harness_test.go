@@ -93,9 +93,18 @@ func simple(id string, delay time.Duration) Job {
 // put takes in one job.
 func put(t testing.TB, q *Queues, queue string, j Job) Enqueued {
 	t.Helper()
-	out, errs := q.Enqueue(context.Background(), queue, []Job{j})
-	require.NoError(t, errs[0])
-	return out[0]
+	enqueued, err := q.Push(context.Background(), queue, j)
+	require.NoError(t, err)
+	return enqueued
+}
+
+// putAll enqueues a batch of new jobs.
+func putAll(t testing.TB, q *Queues, queue string, batch []Job) {
+	t.Helper()
+	for _, r := range q.Enqueue(context.Background(), queue, batch) {
+		require.NoError(t, r.Err)
+		require.False(t, r.Enqueued.Duplicate, r.Job.ID)
+	}
 }
 
 // claimAll claims what is due in every shard.

@@ -186,31 +186,3 @@ type Info struct {
 	// Durable reports that the outbox keeps the job as well.
 	Durable bool
 }
-
-// Claimed is a job that a dispatcher holds under a lease.
-type Claimed struct {
-	ID    string
-	Shard int
-	// Claim numbers the claims of a job: Accept and Requeue apply to the newest claim only.
-	Claim   int64
-	Attempt int
-	// Redrives is how many times the job was redriven. Each time its attempts start at 1 again.
-	Redrives int
-	RunAt    time.Time
-	Payload  json.RawMessage
-	Group    string
-	Headers  map[string]string
-	Trace    string
-	Durable  bool
-}
-
-// Stats are the counts of a queue.
-type Stats struct {
-	Scheduled   int64 // not due yet
-	Due         int64
-	Dispatching int64
-	AwaitingAck int64
-	Dead        int64
-	OldestDue   time.Duration // since the oldest due job was due
-	Paused      bool
-}

@@ -1,54 +1,120 @@
 package delayqueue
 
 import (
+	"context"
 	"hash/fnv"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
-// layouts are the shard counts that are or were in use.
+// A queue is split into shards, and the ID of a job determines its shard. When the shard count
+// changes, existing jobs stay where they are. Redis therefore has a set of every shard count that was
+// ever in use, and a job is looked for in the shard of each count.
+
+// layoutKey is the set of the shard counts.
+const layoutKey = "{sluice:layout}:shards"
+
+// layoutMaxAge is how long the shard counts may be cached: another deployment may add one.
+const layoutMaxAge = time.Minute
+
+// layouts caches the shard counts.
 type layouts struct {
 	mu     sync.RWMutex
 	counts []int
-	read   time.Time
+	readAt time.Time
 }
 
-// refreshLayouts is how old the known shard counts may be: another deployment may have changed
-// them.
-const refreshLayouts = time.Minute
+// Register adds this deployment's shard count to those in use and reads the others. Dispatchers call
+// it when they start; every other call registers when the counts are older than a minute. Errors:
+// [ErrUnavailable].
+func (q *Queues) Register(ctx context.Context) error {
+	var added *redis.IntCmd
+	var members *redis.StringSliceCmd
+	err := q.conn.Do(ctx, func(ctx context.Context) error {
+		// Not a transaction: its EXECABORT would hide that Redis is out of memory or read-only.
+		_, err := q.conn.Client().Pipelined(ctx, func(p redis.Pipeliner) error {
+			added, members = p.SAdd(ctx, layoutKey, q.cfg.Shards), p.SMembers(ctx, layoutKey)
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
 
-func (q *Queues) setLayouts(counts []int) {
+	if added.Val() == 1 {
+		if err := q.extendPauses(ctx); err != nil {
+			return err
+		}
+	}
+
+	var counts []int
+	for _, m := range members.Val() {
+		if n, err := strconv.Atoi(m); err == nil && n > 0 && n <= MaxShards {
+			counts = append(counts, n)
+		}
+	}
 	q.layouts.mu.Lock()
 	defer q.layouts.mu.Unlock()
-	q.layouts.counts, q.layouts.read = counts, time.Now()
+	q.layouts.counts, q.layouts.readAt = counts, time.Now()
+	return nil
 }
 
-func (q *Queues) registered() bool {
-	q.layouts.mu.RLock()
-	defer q.layouts.mu.RUnlock()
-	return len(q.layouts.counts) > 0 && time.Since(q.layouts.read) < refreshLayouts
-}
-
-// layoutCount is how many shard counts are or were in use.
-func (q *Queues) layoutCount() int {
-	q.layouts.mu.RLock()
-	defer q.layouts.mu.RUnlock()
-	return len(q.layouts.counts)
-}
-
-// AllShards is the highest shard count that is or was in use: a dispatcher serves them all.
+// AllShards returns the highest shard count that is or was in use. A dispatcher serves all of them.
 func (q *Queues) AllShards() int {
 	q.layouts.mu.RLock()
 	defer q.layouts.mu.RUnlock()
 	return max(q.cfg.Shards, slices.Max(append([]int{1}, q.layouts.counts...)))
 }
 
-// shardOf is where a new job goes: a function of its id only.
+// allShards is AllShards, after Register if the shard counts are not cached. If Register fails, older
+// counts are used: a Redis that is out of memory can still be read.
+func (q *Queues) allShards(ctx context.Context) (int, error) {
+	if !q.registered() {
+		if err := q.Register(ctx); err != nil && q.layoutCount() == 0 {
+			return 0, err
+		}
+	}
+	return q.AllShards(), nil
+}
+
+func (q *Queues) registered() bool {
+	q.layouts.mu.RLock()
+	defer q.layouts.mu.RUnlock()
+	return len(q.layouts.counts) > 0 && time.Since(q.layouts.readAt) < layoutMaxAge
+}
+
+// layoutCount returns how many shard counts are or were in use.
+func (q *Queues) layoutCount() int {
+	q.layouts.mu.RLock()
+	defer q.layouts.mu.RUnlock()
+	return len(q.layouts.counts)
+}
+
+// eachShard calls do for every shard, one after the other, with the deadline and the errors of
+// [redisconn.Conn.Do].
+func (q *Queues) eachShard(ctx context.Context, do func(ctx context.Context, shard int) error) error {
+	shards, err := q.allShards(ctx)
+	if err != nil {
+		return err
+	}
+	for shard := range shards {
+		if err := q.conn.Do(ctx, func(ctx context.Context) error { return do(ctx, shard) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shardOf returns the shard of a new job.
 func (q *Queues) shardOf(id string) int { return shardOf(id, q.cfg.Shards) }
 
-// candidates are the shards in which a job may be: where it would go now, then where it would have
-// gone before.
+// candidates returns the shards in which a job may be: first that of a new job, then those of earlier
+// shard counts.
 func (q *Queues) candidates(id string) []int {
 	out := []int{q.shardOf(id)}
 	q.layouts.mu.RLock()

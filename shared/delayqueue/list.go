@@ -2,76 +2,99 @@ package delayqueue
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// List reads a page of up to limit jobs in a state, or in any when that is "", from a cursor ("" at
-// first). next is "" on the last page. The order is by shard, and in it by time. A page costs as
-// much as it may hold; one of a state that few finished jobs are in may be short, or empty, before
-// the last. Jobs that change their place while one pages may be seen twice or not at all.
-func (q *Queues) List(ctx context.Context, queue string, state State, limit int,
-	cursor string) (page []Info, next string, err error) {
+const (
+	// defaultPage is the default of [ListOptions.Limit].
+	defaultPage = 50
+	// maxEmptyReads bounds how many reads of finished jobs a page may make that find no job in the
+	// wanted state.
+	maxEmptyReads = 4
+)
+
+// ListOptions choose a page of jobs.
+type ListOptions struct {
+	// State is the state of the jobs to list. "" means every state.
+	State State
+	// Limit is how many jobs the page has at most: 1 to MaxPage. Defaults to 50.
+	Limit int
+	// Cursor is the NextCursor of the page before. "" means the first page.
+	Cursor string
+}
+
+// Page is a page of jobs.
+type Page struct {
+	Jobs []Info
+	// NextCursor is the cursor of the next page, or "" on the last one.
+	NextCursor string
+}
+
+func (o *ListOptions) normalize() error {
 	var f fault.Fields
-	if state != "" && !state.Valid() {
+	if o.State != "" && !o.State.Valid() {
 		f.Add("state", "is not a state of a job")
 	}
-	if limit == 0 {
-		limit = defaultPage
+	if o.Limit == 0 {
+		o.Limit = defaultPage
 	}
-	if limit < 1 || limit > MaxPage {
+	if o.Limit < 1 || o.Limit > MaxPage {
 		f.Add("limit", "must be 1 to %d", MaxPage)
 	}
-	if err := f.Err(); err != nil {
-		return nil, "", err
+	return f.Err()
+}
+
+// List lists jobs by shard and, within a shard, by time. The cost of a page depends on Limit only and
+// not on the length of the queue. A page of a state that few finished jobs are in may therefore be
+// short, or empty, although another page follows. A job whose state changes between two pages may be
+// listed twice or not at all. Errors: [ErrInvalid], [ErrUnavailable].
+func (q *Queues) List(ctx context.Context, queue string, o ListOptions) (Page, error) {
+	if err := checkQueue(queue); err != nil {
+		return Page{}, err
 	}
-	at, err := parseCursor(cursor)
+	if err := o.normalize(); err != nil {
+		return Page{}, err
+	}
+	at, err := parseCursor(o.Cursor)
 	if err != nil {
-		return nil, "", err
+		return Page{}, err
 	}
 	shards, err := q.allShards(ctx)
 	if err != nil {
-		return nil, "", err
+		return Page{}, err
 	}
-	for fruitless := 0; at.shard < shards; {
-		sets := setsOf(placeOf(queue, at.shard), state)
-		for at.set < len(sets) {
-			found, more, err := q.listSet(ctx, queue, sets[at.set], state, limit-len(page), &at)
-			if err != nil {
-				return nil, "", err
-			}
-			page = append(page, found...)
-			if len(page) == limit {
-				return page, at.String(), nil
-			}
-			if more && len(found) == 0 {
-				fruitless++
-			}
-			if fruitless == maxFruitless {
-				return page, at.String(), nil // few of many are in the state: the rest is for the next page
-			}
-			if !more {
-				at = position{shard: at.shard, set: at.set + 1, from: "-inf"}
-			}
+
+	var page Page
+	for emptyReads := 0; at.shard < shards; {
+		sets := setsOf(placeOf(queue, at.shard), o.State)
+		if at.set >= len(sets) {
+			at = cursor{shard: at.shard + 1, from: first}
+			continue
 		}
-		at = position{shard: at.shard + 1, from: "-inf"}
+		found, more, err := q.listSet(ctx, queue, sets[at.set], o.State, o.Limit-len(page.Jobs), &at)
+		if err != nil {
+			return Page{}, err
+		}
+		page.Jobs = append(page.Jobs, found...)
+		if more && len(found) == 0 {
+			emptyReads++
+		}
+		if len(page.Jobs) == o.Limit || emptyReads == maxEmptyReads {
+			page.NextCursor = at.String()
+			return page, nil
+		}
+		if !more {
+			at = cursor{shard: at.shard, set: at.set + 1, from: first}
+		}
 	}
-	return page, "", nil
+	return page, nil
 }
 
-// defaultPage is the default limit of a page.
-const defaultPage = 50
-
-// maxFruitless bounds how many pieces of the finished jobs one page looks through in vain.
-const maxFruitless = 4
-
-// setsOf are the sorted sets that hold jobs in a state.
+// setsOf returns the sorted sets that contain the jobs of a state.
 func setsOf(p place, state State) []string {
 	switch state {
 	case Scheduled:
@@ -89,40 +112,26 @@ func setsOf(p place, state State) []string {
 	}
 }
 
-// listSet reads the next piece of one set. It moves at on, also over jobs in another state.
+// listSet reads the next members of one set, up to limit of them in the wanted state, and moves at past
+// the members it has read. more reports that the set may have further members.
 func (q *Queues) listSet(ctx context.Context, queue, set string, state State, limit int,
-	at *position) (found []Info, more bool, err error) {
-	look := limit
-	if finished(state) { // the set holds other states, too
-		look = MaxPage
+	at *cursor) (found []Info, more bool, err error) {
+	count := limit
+	if sharesSet(state) {
+		count = MaxPage
 	}
-	var members []redis.Z
-	var records []any
-	err = q.conn.Do(ctx, func(ctx context.Context) error {
-		client := q.conn.Client()
-		var err error
-		members, err = client.ZRangeByScoreWithScores(ctx, set,
-			&redis.ZRangeBy{Min: at.from, Max: "+inf", Offset: at.skip, Count: int64(look)}).Result()
-		if err != nil || len(members) == 0 {
-			return err
-		}
-		ids := make([]string, len(members))
-		for i, m := range members {
-			ids[i] = fmt.Sprint(m.Member)
-		}
-		records, err = client.HMGet(ctx, placeOf(queue, at.shard).jobs, ids...).Result()
-		return err
-	})
+	members, records, err := q.readSet(ctx, queue, set, count, *at)
 	if err != nil {
 		return nil, false, err
 	}
+
 	for i, m := range members {
 		at.pass(m.Score)
-		record, ok := records[i].(string)
-		if !ok {
+		record, exists := records[i].(string)
+		if !exists {
 			continue
 		}
-		_, info, _, err := q.codec.decode(fmt.Sprint(m.Member), record)
+		_, info, err := q.codec.decode(fmt.Sprint(m.Member), record)
 		if err != nil {
 			return nil, false, err
 		}
@@ -133,55 +142,31 @@ func (q *Queues) listSet(ctx context.Context, queue, set string, state State, li
 			return found, true, nil
 		}
 	}
-	return found, len(members) == look, nil
+	return found, len(members) == count, nil
 }
 
-// finished tells the states that share one set.
-func finished(s State) bool {
+// readSet reads up to count members of a set from a cursor, and their records.
+func (q *Queues) readSet(ctx context.Context, queue, set string, count int,
+	at cursor) (members []redis.Z, records []any, err error) {
+	err = q.conn.Do(ctx, func(ctx context.Context) error {
+		client := q.conn.Client()
+		var err error
+		members, err = client.ZRangeByScoreWithScores(ctx, set,
+			&redis.ZRangeBy{Min: at.from, Max: "+inf", Offset: at.skip, Count: int64(count)}).Result()
+		if err != nil || len(members) == 0 {
+			return err
+		}
+		ids := make([]string, len(members))
+		for i, m := range members {
+			ids[i] = fmt.Sprint(m.Member)
+		}
+		records, err = client.HMGet(ctx, placeOf(queue, at.shard).jobs, ids...).Result()
+		return err
+	})
+	return members, records, err
+}
+
+// sharesSet reports whether the set of a state contains jobs of other states as well.
+func sharesSet(s State) bool {
 	return s == Dispatched || s == Succeeded || s == Canceled || s == Expired
-}
-
-// position is where a listing goes on: after skip members of a score, in a set, in a shard.
-type position struct {
-	shard, set int
-	from       string
-	skip       int64
-}
-
-func (p *position) pass(score float64) {
-	text := strconv.FormatFloat(score, 'f', 0, 64)
-	if text != p.from {
-		p.from, p.skip = text, 0
-	}
-	p.skip++
-}
-
-// String is the cursor.
-func (p position) String() string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%d.%s.%d", p.shard, p.set, p.from, p.skip))
-}
-
-func parseCursor(cursor string) (position, error) {
-	if cursor == "" {
-		return position{from: "-inf"}, nil
-	}
-	bad := fault.Invalid("cursor", "is not a cursor of this listing")
-	text, err := base64.RawURLEncoding.DecodeString(cursor)
-	parts := strings.Split(string(text), ".")
-	if err != nil || len(parts) != 4 {
-		return position{}, bad
-	}
-	numbers := make([]int64, 4)
-	for i, part := range parts {
-		if i == 2 && part == "-inf" {
-			continue
-		}
-		if numbers[i], err = strconv.ParseInt(part, 10, 64); err != nil || numbers[i] < 0 {
-			return position{}, bad
-		}
-	}
-	if numbers[0] > MaxShards || numbers[1] > 4 {
-		return position{}, bad
-	}
-	return position{shard: int(numbers[0]), set: int(numbers[1]), from: parts[2], skip: numbers[3]}, nil
 }

@@ -261,18 +261,18 @@ func (m *machine) anyClaim(rt *rapid.T) Claimed {
 
 func (m *machine) accepts(rt *rapid.T) {
 	c := m.anyClaim(rt)
-	got, err := m.q.Accept(rt.Context(), m.queue, c.Shard, []Claimed{c})
+	lost, err := m.q.Accept(rt.Context(), m.queue, c.Shard, []Claimed{c})
 	require.NoError(rt, err)
-	require.Equal(rt, m.accept(c.ID, int(c.Claim)), got[0])
+	require.Equal(rt, m.accept(c.ID, int(c.Claim)), len(lost) == 0)
 }
 
 func (m *machine) givesBack(rt *rapid.T) {
 	c := m.anyClaim(rt)
 	delay, poison := rapid.SampledFrom([]int64{0, 250}).Draw(rt, "delay"), rapid.Bool().Draw(rt, "poison")
-	got, err := m.q.Requeue(rt.Context(), m.queue, c.Shard,
+	lost, err := m.q.Requeue(rt.Context(), m.queue, c.Shard,
 		[]Refused{{Job: c, Error: "refused", Delay: time.Duration(delay) * time.Millisecond, Poison: poison}})
 	require.NoError(rt, err)
-	require.Equal(rt, m.giveBack(c.ID, int(c.Claim), delay, poison, "refused"), got[0])
+	require.Equal(rt, m.giveBack(c.ID, int(c.Claim), delay, poison, "refused"), len(lost) == 0)
 }
 
 // outcome compares an error with what the model expects of a job that the call does not fit.
@@ -308,7 +308,8 @@ func (m *machine) nacks(rt *rapid.T) {
 		d := 3 * time.Second
 		delay = &d
 	}
-	_, err := m.q.Nack(rt.Context(), m.queue, id, attempt, "it failed", delay)
+	_, err := m.q.Nack(rt.Context(), m.queue, id, attempt,
+		NackOptions{Reason: "it failed", Delay: delay})
 	j := m.jobs[id]
 	fits := j != nil && j.state == AwaitingAck && j.attempt == attempt
 	// the answer was lost
@@ -395,7 +396,7 @@ func (m *machine) redrives(rt *rapid.T) {
 			j.state, j.attempt, j.lapse, j.expires, j.runAt, j.until = Scheduled, 0, 0, 0, m.now, m.now
 		}
 	}
-	got, err := m.q.Redrive(rt.Context(), m.queue, chosen, 0)
+	got, err := m.q.Redrive(rt.Context(), m.queue, RedriveOptions{IDs: chosen})
 	require.NoError(rt, err)
 	require.Equal(rt, want, got)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/localstack/redistest"
-	"github.com/sluicehq/sluice/shared/fault"
 )
 
 // Two transitions that want the same job at the same time: either may win, never both, and never
@@ -66,12 +65,12 @@ func awaiting(t *testing.T, ack time.Duration) func(q *Queues, queue, id string)
 	return func(q *Queues, queue, id string) {
 		j := simple(id, 0)
 		j.MaxAttempts, j.AckTimeout = 2, ack
-		_, errs := q.EnqueueAccepted(context.Background(), queue, []Job{j}) // ack may be too short for a new job
-		require.NoError(t, errs[0])
+		result := q.EnqueueAccepted(context.Background(), queue, []Job{j}) // ack may be too short for a new job
+		require.NoError(t, result[0].Err)
 		claimed := claimSome(t, q, queue, 1)
-		ok, err := q.Accept(context.Background(), queue, claimed[0].Shard, claimed)
+		lost, err := q.Accept(context.Background(), queue, claimed[0].Shard, claimed)
 		require.NoError(t, err)
-		require.True(t, ok[0])
+		require.Empty(t, lost)
 	}
 }
 
@@ -135,7 +134,7 @@ func TestARedriveAgainstThePruningOfTheDeadHasOneWinner(t *testing.T) {
 			[]Refused{{Job: claimed[0], Poison: true, Error: "too large"}})
 		require.NoError(t, err)
 	}, func(q *Queues, queue, id string) bool {
-		n, err := q.Redrive(context.Background(), queue, []string{id}, 0)
+		n, err := q.Redrive(context.Background(), queue, RedriveOptions{IDs: []string{id}})
 		require.NoError(t, err)
 		return n == 1
 	}, func(q *Queues, queue, _ string) bool {
@@ -146,7 +145,7 @@ func TestARedriveAgainstThePruningOfTheDeadHasOneWinner(t *testing.T) {
 		require.False(t, redriven && pruned)
 		if pruned {
 			_, err := q.Get(context.Background(), queue, id)
-			require.Equal(t, fault.JobNotFound, fault.CodeOf(err))
+			require.ErrorIs(t, err, ErrNotFound)
 			put(t, q, queue, simple(id, 0)) // its id is free again; and race wants to find it somewhere
 			return
 		}

@@ -115,9 +115,8 @@ func (h *harness) push(queue string, delay time.Duration, ids ...string) {
 		jobs[i] = delayqueue.Job{ID: id, Payload: []byte("1"), Delay: delay, MaxAttempts: 1,
 			Backoff: delayqueue.DefaultBackoff()}
 	}
-	_, errs := h.queues.Enqueue(context.Background(), queue, jobs)
-	for _, err := range errs {
-		require.NoError(h, err)
+	for _, result := range h.queues.Enqueue(context.Background(), queue, jobs) {
+		require.NoError(h, result.Err)
 	}
 }
 

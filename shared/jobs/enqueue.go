@@ -171,20 +171,12 @@ func (s *Service) removeSuperfluous(ctx context.Context, queue string, results [
 	})
 }
 
-func (s *Service) enqueueRedis(ctx context.Context, queue string, results []*Result) []Result {
-	if len(results) == 0 {
-		return nil
-	}
+func (s *Service) enqueueRedis(ctx context.Context, queue string, results []*Result) []delayqueue.Result {
 	jobs := make([]delayqueue.Job, len(results))
 	for i, r := range results {
 		jobs[i] = r.Job
 	}
-	out := make([]Result, len(results))
-	enqueued, errs := s.queues.EnqueueAccepted(ctx, queue, jobs)
-	for i := range out {
-		out[i] = Result{Job: jobs[i], Enqueued: enqueued[i], Err: errs[i]}
-	}
-	return out
+	return s.queues.EnqueueAccepted(ctx, queue, jobs)
 }
 
 // forEach calls do for all items, at most fanOut of them concurrently.

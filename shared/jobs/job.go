@@ -144,12 +144,12 @@ func (s *Service) Ack(ctx context.Context, queue, id string, attempt int) (delay
 	})
 }
 
-// Nack records that an attempt failed. The job is scheduled again after delay, or after its backoff if
-// that is nil, and is dead after its last attempt. Errors: as of Ack.
-func (s *Service) Nack(ctx context.Context, queue, id string, attempt int, reason string,
-	delay *time.Duration) (delayqueue.Info, error) {
+// Nack records that an attempt failed. The job is scheduled again, or is dead after its last attempt.
+// Errors: those of Ack.
+func (s *Service) Nack(ctx context.Context, queue, id string, attempt int,
+	o delayqueue.NackOptions) (delayqueue.Info, error) {
 	return s.acknowledge(ctx, queue, id, func() (delayqueue.Info, error) {
-		return s.queues.Nack(ctx, queue, id, attempt, reason, delay)
+		return s.queues.Nack(ctx, queue, id, attempt, o)
 	})
 }
 
@@ -182,12 +182,11 @@ func (s *Service) acknowledge(ctx context.Context, queue, id string,
 }
 
 // List reads a page of a queue's jobs in Redis; see [delayqueue.Queues.List].
-func (s *Service) List(ctx context.Context, queue string, state delayqueue.State, limit int,
-	cursor string) (page []delayqueue.Info, next string, err error) {
-	return s.queues.List(ctx, queue, state, limit, cursor)
+func (s *Service) List(ctx context.Context, queue string, o delayqueue.ListOptions) (delayqueue.Page, error) {
+	return s.queues.List(ctx, queue, o)
 }
 
 // Redrive schedules dead jobs again; see [delayqueue.Queues.Redrive].
-func (s *Service) Redrive(ctx context.Context, queue string, ids []string, limit int) (int64, error) {
-	return s.queues.Redrive(ctx, queue, ids, limit)
+func (s *Service) Redrive(ctx context.Context, queue string, o delayqueue.RedriveOptions) (int64, error) {
+	return s.queues.Redrive(ctx, queue, o)
 }

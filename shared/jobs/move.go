@@ -59,8 +59,8 @@ func (s *Service) moveItem(ctx context.Context, item *outbox.Item, lease time.Du
 func (s *Service) enqueueItem(ctx context.Context, item *outbox.Item) (delayqueue.Enqueued, error) {
 	job := item.Job
 	job.Durable = item.Durable
-	enqueued, errs := s.queues.EnqueueAccepted(ctx, item.Queue, []delayqueue.Job{job})
-	return enqueued[0], errs[0]
+	result := s.queues.EnqueueAccepted(ctx, item.Queue, []delayqueue.Job{job})[0]
+	return result.Enqueued, result.Err
 }
 
 // recordSent records in Redis that the outbox sent a job, and then removes the item.

@@ -1,65 +1,14 @@
 package delayqueue
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 	"unicode"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/sluicehq/sluice/shared/delayqueue/sqstext"
 	"github.com/sluicehq/sluice/shared/fault"
 )
-
-// checkPayloadSize returns [ErrPayloadTooLarge] if payload is over its limit.
-func checkPayloadSize(payload json.RawMessage) error {
-	if len(payload) > MaxPayload {
-		return fault.New(fault.PayloadTooLarge,
-			"the payload is over %d bytes of JSON: store large data elsewhere and send a reference to it", MaxPayload)
-	}
-	return nil
-}
-
-// checkPayload refuses a payload that is not JSON, or that SQS would not accept when the job is due.
-func checkPayload(f *fault.Fields, payload json.RawMessage) {
-	switch {
-	case len(payload) == 0:
-		f.Add("payload", "is required; null is a payload")
-	case deeperThan(payload, MaxPayloadDepth):
-		f.Add("payload", "must be nested at most %d deep", MaxPayloadDepth)
-	case !jsontext.Value(payload).IsValid(jsontext.AllowDuplicateNames(true)):
-		f.Add("payload", "must be valid JSON in UTF-8")
-	case bytes.ContainsRune(payload, '\uFFFE') || bytes.ContainsRune(payload, '\uFFFF'):
-		f.Add("payload", `has a character that SQS does not accept, U+FFFE or U+FFFF: write it as \ufffe or \uffff`)
-	}
-}
-
-// deeperThan reports whether arrays and objects of a JSON text are nested more than limit deep.
-func deeperThan(text []byte, limit int) bool {
-	if bytes.Count(text, []byte{'['})+bytes.Count(text, []byte{'{'}) <= limit {
-		return false
-	}
-	depth, inString := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case inString && c == '\\':
-			i++ // the escaped character does not end the string
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '[', c == '{':
-			if depth++; depth > limit {
-				return true
-			}
-		case c == ']', c == '}':
-			depth--
-		}
-	}
-	return false
-}
 
 // checkHeaders refuses headers that SQS would not accept as message attributes, and values with
 // control characters.

@@ -1,0 +1,70 @@
+package delayqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Get reads a job. Errors: [ErrInvalid], [ErrNotFound], [ErrUnavailable].
+func (q *Queues) Get(ctx context.Context, queue, id string) (Info, error) {
+	return q.find(ctx, queue, id, func(shard int) (Info, error) {
+		var record string
+		exists := false
+		err := q.conn.Do(ctx, func(ctx context.Context) error {
+			values, err := q.conn.Client().HMGet(ctx, placeOf(queue, shard).jobs, id).Result()
+			if err == nil {
+				record, exists = values[0].(string)
+			}
+			return err
+		})
+		switch {
+		case err != nil:
+			return Info{}, err
+		case !exists:
+			return Info{}, notFound(id)
+		}
+
+		_, info, err := q.codec.decode(id, record)
+		return info, err
+	})
+}
+
+// find calls try for every shard in which a job may be, until one has it.
+func (q *Queues) find(ctx context.Context, queue, id string, try func(shard int) (Info, error)) (Info, error) {
+	if err := checkJobName(queue, id); err != nil {
+		return Info{}, err
+	}
+	if _, err := q.allShards(ctx); err != nil {
+		return Info{}, err
+	}
+
+	var info Info
+	var err error
+	for _, shard := range q.candidates(id) {
+		if info, err = try(shard); !errors.Is(err, ErrNotFound) {
+			return info, err
+		}
+	}
+	return info, err
+}
+
+// parseTransition reads the reply of a script that changes the state of one job: {1, header} if it did,
+// {0, header} if the job is in another state, and {0, ""} if there is no such job.
+func parseTransition(id string, rows []any) (Info, error) {
+	if len(rows) != 2 {
+		return Info{}, fmt.Errorf("unexpected reply of a queue's script: %v", rows)
+	}
+	line := text(rows[1])
+	if line == "" {
+		return Info{}, notFound(id)
+	}
+	h, err := parseHeader(line)
+	if err != nil {
+		return Info{}, err
+	}
+	if number(rows[0]) == 0 {
+		return Info{}, conflict(&h)
+	}
+	return h.info(id), nil
+}
