@@ -8,7 +8,7 @@
 //	p, err := policy.Policy{
 //		Name: "export",
 //		Rules: []policy.Rule{
-//			{Name: "burst", Algorithm: policy.TokenBucket, Limit: 10, Window: time.Second, Burst: 20},
+//			{Name: "second", Algorithm: policy.TokenBucket, Limit: 10, Window: time.Second},
 //			{Name: "hourly", Algorithm: policy.SlidingWindow, Limit: 500, Window: time.Hour},
 //		},
 //		Overrides: []policy.Override{{Key: "bot-*", Mode: policy.Deny}},
