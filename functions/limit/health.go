@@ -78,7 +78,7 @@ func (a *api) health(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.Write(w, status, map[string]any{"status": overall, "checks": results})
 }
 
-// checkAll runs all checks concurrently, within healthTimeout.
+// checkAll runs all checks concurrently. Checks that exceed healthTimeout fail.
 func (c *healthChecker) checkAll(ctx context.Context) []healthResult {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()

@@ -25,16 +25,16 @@ func modeDecision(c charge) Decision {
 
 // decideInRedis decides charges by their mode where it is deny or allow, and the others in Redis.
 func (l *Limiter) decideInRedis(ctx context.Context, op operation, charges []charge) ([]Decision, bool, error) {
-	counted, denied := charges, false
+	counting, denied := charges, false
 	if slices.ContainsFunc(charges, decidedByMode) {
-		counted = slices.DeleteFunc(slices.Clone(charges), decidedByMode)
+		counting = slices.DeleteFunc(slices.Clone(charges), decidedByMode)
 		denied = slices.ContainsFunc(charges, func(c charge) bool { return c.Mode == policy.Deny })
 	}
 	if denied && op == opCheck {
 		op = opPeek // the call is denied in any case, so nothing may be charged
 	}
 
-	verdicts, allowed, err := l.decideBySlot(ctx, op, counted)
+	verdicts, allowed, err := l.decideBySlot(ctx, op, counting)
 	if err != nil {
 		return nil, false, err
 	}
