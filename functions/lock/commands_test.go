@@ -8,18 +8,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// docs/decisions/0010 says why.
-func TestAnUncontendedLockIsOneCallOfAtMostThreeCommandsEachWay(t *testing.T) {
+// TestCommands counts the Redis commands of an uncontended lock: at most three to acquire and three
+// to release it (docs/decisions/0010).
+func TestCommands(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	once := func(path string) {
+	acquireAndRelease := func(path string) {
 		lease := f.Want(t, 200, "POST", path+"/acquire", nil)
 		f.Want(t, 200, "POST", path+"/release", object{"token": lease.Body["token"]})
 	}
-	once(report)                                             // the scripts are loaded
-	for _, path := range []string{report, "/v1/locks/new"} { // one that was held before, and one that never was
+	acquireAndRelease(report) // loads the scripts
+	for _, path := range []string{report, "/v1/locks/never-held"} {
 		require.NoError(t, f.redis.Client.ConfigResetStat(t.Context()).Err())
-		once(path)
+		acquireAndRelease(path)
 		stats, err := f.redis.Client.Info(t.Context(), "commandstats").Result()
 		require.NoError(t, err)
 		calls := map[string]int{}
@@ -27,7 +28,7 @@ func TestAnUncontendedLockIsOneCallOfAtMostThreeCommandsEachWay(t *testing.T) {
 			calls[found[1]], err = strconv.Atoi(found[2])
 			require.NoError(t, err)
 		}
-		require.Equal(t, 2, calls["evalsha"], "one call each way")
+		require.Equal(t, 2, calls["evalsha"], "one script call to acquire and one to release")
 		sum := 0
 		for name, n := range calls {
 			if name != "evalsha" && name != "config|resetstat" && name != "info" {

@@ -18,9 +18,9 @@ import (
 	"github.com/sluicehq/sluice/shared/lock"
 )
 
-// Whatever a caller sends, nothing panics, nothing is a 5xx, every answer is JSON, and what was
-// granted can be inspected and released.
-func FuzzNoRequestBreaksTheFunction(f *testing.F) {
+// FuzzHandler sends arbitrary requests. None panics or answers 5xx, every answer is JSON, and every
+// granted lease can be inspected and released.
+func FuzzHandler(f *testing.F) {
 	fix := start(f)
 	fix.Want(f, 200, "POST", report+"/acquire", object{"token": goodKey, "ttl_ms": 3_600_000})
 	fix.Want(f, 200, "POST", pool+"/acquire", object{"token": goodKey, "ttl_ms": 3_600_000, "capacity": 2})
@@ -69,7 +69,7 @@ func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 	})
 }
 
-// requireReleasable demands that what was granted is found, and can be given back.
+// requireReleasable requires that a granted lease can be inspected and released.
 func (f *fixture) requireReleasable(t *testing.T, base, answer string) {
 	t.Helper()
 	var lease struct {
@@ -84,18 +84,19 @@ func (f *fixture) requireReleasable(t *testing.T, base, answer string) {
 		t.Fatalf("%s: %s", answer, a.Text)
 	}
 	a := f.Send(t, "POST", base+"/release", object{"token": lease.Token})
-	// a short lease may have ended
+	// A short lease may have ended.
 	if a.Status != http.StatusOK && (lease.TTL > 5000 || a.Body["code"] != "lock_not_held") {
 		t.Fatalf("%s cannot be released: %s", answer, a.Text)
 	}
 }
 
-// Whatever a body holds, what is asked of a store is within the contract's ranges, and what is
-// refused is the caller's fault.
-func FuzzAnAcquireIsRefusedOrWithinTheRanges(f *testing.F) {
+// FuzzAcquireRequest maps arbitrary bodies. Each is refused as invalid or yields a request within
+// the ranges of the API.
+func FuzzAcquireRequest(f *testing.F) {
 	for _, body := range []string{
 		``, ` `, `{}`, `null`, `[]`,
-		`{"ttl_ms":100,"wait_ms":20000,"token":"0123456789abcdef","owner":"ann","metadata":{"a":1},"consistency":"strong"}`,
+		`{"ttl_ms":100,"wait_ms":20000,"token":"0123456789abcdef","owner":"ann","metadata":{"a":1}}`,
+		`{"consistency":"strong"}`,
 		`{"ttl_ms":0}`, `{"ttl_ms":-0}`, `{"ttl_ms":1e3}`, `{"ttl_ms":18446744073720}`, `{"capacity":1}`,
 		`{"mode":"shared","metadata":null}`,
 		`{"metadata":{"a":{"a":1,"a":2}}}`, `{"metadata":{ "a" : "\u2028<>&" }}`, `{"owner":"\u007f"}`,
@@ -112,9 +113,9 @@ func FuzzAnAcquireIsRefusedOrWithinTheRanges(f *testing.F) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
 		r.SetPathValue("name", name)
-		q, _, err := acquireRequest(kind, r)
+		req, _, err := acquireRequest(kind, r)
 		if err == nil {
-			q, err = q.Normalize()
+			req, err = req.Normalize()
 		}
 		if err != nil {
 			var refusal *fault.Error
@@ -127,20 +128,21 @@ func FuzzAnAcquireIsRefusedOrWithinTheRanges(f *testing.F) {
 			}
 			return
 		}
-		within := q.TTL >= 100*time.Millisecond && q.TTL <= time.Hour && q.Wait >= 0 && q.Wait <= 20*time.Second &&
-			len(q.Token) >= 16 && len(q.Token) <= 128 && len(q.Owner) <= 256 && utf8.ValidString(q.Owner) &&
-			len(q.Metadata) <= 1024 && fault.ValidName(q.Name)
-		// the store's record is lines
-		if !within || strings.ContainsAny(q.Token, " \n\x00") || strings.ContainsAny(q.Owner, "\n\x00") {
-			t.Fatalf("%q: %+v", body, q)
+		valid := req.TTL >= 100*time.Millisecond && req.TTL <= time.Hour &&
+			req.Wait >= 0 && req.Wait <= 20*time.Second &&
+			len(req.Token) >= 16 && len(req.Token) <= 128 && len(req.Owner) <= 256 && utf8.ValidString(req.Owner) &&
+			len(req.Metadata) <= 1024 && fault.ValidName(req.Name)
+		// The store keeps these fields in one record, separated by line breaks.
+		if !valid || strings.ContainsAny(req.Token, " \n\x00") || strings.ContainsAny(req.Owner, "\n\x00") {
+			t.Fatalf("%q: %+v", body, req)
 		}
-		if q.Metadata != nil && (!json.Valid(q.Metadata) || q.Metadata[0] != '{' ||
-			strings.Contains(string(q.Metadata), "\n")) {
-			t.Fatalf("%q: metadata %q", body, q.Metadata)
+		if req.Metadata != nil && (!json.Valid(req.Metadata) || req.Metadata[0] != '{' ||
+			strings.Contains(string(req.Metadata), "\n")) {
+			t.Fatalf("%q: metadata %q", body, req.Metadata)
 		}
-		if semaphore && (q.Capacity < 1 || q.Capacity > 10_000 || q.Mode != lock.Shared) || !semaphore &&
-			q.Mode != lock.Exclusive && q.Mode != lock.Shared {
-			t.Fatalf("%q: %+v", body, q)
+		if semaphore && (req.Capacity < 1 || req.Capacity > 10_000 || req.Mode != lock.Shared) || !semaphore &&
+			req.Mode != lock.Exclusive && req.Mode != lock.Shared {
+			t.Fatalf("%q: %+v", body, req)
 		}
 	})
 }

@@ -21,11 +21,11 @@ import (
 
 type object = apitest.Object
 
-// patience is a time for a store that a loaded machine keeps to. Tests of a store that is away have
-// main's.
+// patience is a call timeout that a loaded machine keeps. Tests of an unavailable store use
+// productionTimeout instead.
 const patience = 10 * time.Second
 
-// fixture is the function on stores of the test's own.
+// fixture is the function on stores that the test starts.
 type fixture struct {
 	apitest.API
 
@@ -34,13 +34,13 @@ type fixture struct {
 	metrics  *bytes.Buffer
 }
 
-// start has one Redis, as most deployments.
+// start returns the function on one Redis, as in most deployments.
 func start(t testing.TB) *fixture {
 	t.Helper()
 	return wire(t, redistest.Single(t), patience)
 }
 
-// wire makes the function as main does, with a log and metrics that are kept.
+// wire builds the function as main does, and keeps its log and metrics.
 func wire(t testing.TB, r *redistest.Redis, timeout time.Duration) *fixture {
 	t.Helper()
 	redisconn.SilenceDriver()
@@ -53,14 +53,14 @@ func wire(t testing.TB, r *redistest.Redis, timeout time.Duration) *fixture {
 	return f
 }
 
-// route makes the handler of the backends that there are.
+// route builds the handler for the current backends.
 func (f *fixture) route() {
 	log := slog.New(slog.NewTextHandler(f.Log, nil))
 	f.Handler = newAPI(f.backends, log, telemetry.NewMetrics(f.metrics, "lock"))
 }
 
-// startAll has every kind of store. It returns the nodes of the quorum, whose calls may take so
-// long.
+// startAll returns the function on every kind of store, and the nodes of the quorum. The timeout is
+// that of calls to Redis.
 func startAll(t testing.TB, timeout time.Duration) (*fixture, []*redistest.Redis) {
 	t.Helper()
 	f := wire(t, redistest.Single(t), timeout)
@@ -80,7 +80,7 @@ func startAll(t testing.TB, timeout time.Duration) (*fixture, []*redistest.Redis
 	return f, nodes
 }
 
-// loseDynamoDB puts an address at which nobody listens in the place of DynamoDB.
+// loseDynamoDB replaces DynamoDB by an address that refuses connections.
 func (f *fixture) loseDynamoDB(t testing.TB) {
 	t.Helper()
 	options := awstest.Start(t).DynamoDB.Options()

@@ -13,22 +13,22 @@ import (
 	"github.com/sluicehq/sluice/shared/lock"
 )
 
-// answerLimit is how long a lock's call may take while its store is away.
+// answerLimit bounds a call while its store is unavailable.
 const answerLimit = 500 * time.Millisecond
 
-// mainTimeout is the default of redisconn, which main has.
-const mainTimeout = 0
+// productionTimeout selects the default call timeout of redisconn, as main does.
+const productionTimeout = 0
 
-// call is one request of a lock's or semaphore's.
+// call is one request to the API.
 type call struct {
 	method, target string
 	body           any
 	reads          bool
 }
 
-// calls are one of every route, under a consistency, by a token that holds what it names: what
-// holds nothing is refused without a write, also by a store that takes no writes. Those that read
-// come first, before the circuit breaker has opened.
+// calls returns one call of every route for a consistency. Their token holds the locks: otherwise
+// the scripts refuse without a write, even on a store that is read-only. Reads come first, before
+// the circuit breaker opens.
 func calls(consistency string) []call {
 	var reads, writes []call
 	for _, target := range []string{report, pool} {
@@ -47,8 +47,7 @@ func calls(consistency string) []call {
 	return append(reads, writes...)
 }
 
-// requireUnavailable demands a 503 that says when to ask again, and nothing that is not the
-// caller's.
+// requireUnavailable requires a 503 that says when to retry and discloses nothing internal.
 func requireUnavailable(t testing.TB, a apitest.Reply) {
 	t.Helper()
 	require.Equal(t, 503, a.Status, a.Text)
@@ -58,12 +57,17 @@ func requireUnavailable(t testing.TB, a apitest.Reply) {
 	text := strings.ToLower(strings.ReplaceAll(a.Text, a.Header.Get("X-Request-Id"), ""))
 	for _, secret := range []string{"127.0.0.1", "dial", "refused", "timeout", "redis:", "readonly", "oom", "breaker",
 		"node 1", "operation error", "goroutine"} {
-		require.NotContains(t, text, secret, "nothing internal reaches a caller")
+		require.NotContains(t, text, secret, "nothing internal is disclosed")
 	}
 }
 
-// inTime makes each call, and demands that all are answered in time. A loaded machine may need
-// another outage; a wait for the store would be as long each time.
+func allUnavailable(t *testing.T, _ call, a apitest.Reply) {
+	t.Helper()
+	requireUnavailable(t, a)
+}
+
+// inTime makes each call during an outage and requires that all are answered within answerLimit. On
+// a loaded machine it tries up to three outages; a call that waits for the store is late in each.
 func inTime(t *testing.T, outage func(*testing.T) *fixture, calls []call, check func(*testing.T, call, apitest.Reply)) {
 	t.Helper()
 	late := map[string]time.Duration{}
@@ -72,9 +76,9 @@ func inTime(t *testing.T, outage func(*testing.T) *fixture, calls []call, check 
 		f := outage(t)
 		for _, c := range calls {
 			r := apitest.NewRequest(t.Context(), t, c.method, c.target, c.body)
-			began := time.Now()
+			started := time.Now()
 			a := f.Serve(t, r)
-			if took := time.Since(began); took >= answerLimit {
+			if took := time.Since(started); took >= answerLimit {
 				late[c.method+" "+c.target] = took
 			}
 			check(t, c, a)
@@ -86,109 +90,111 @@ func inTime(t *testing.T, outage func(*testing.T) *fixture, calls []call, check 
 	require.Empty(t, late)
 }
 
-func TestWithoutRedisEveryCallIsA503InTime(t *testing.T) {
-	for name, tc := range map[string]struct {
-		lose  func(*testing.T, *redistest.Redis)
-		reads bool // it can still be read
-	}{
-		"is gone": {func(t *testing.T, r *redistest.Redis) { require.NoError(t, r.Server.Kill()) }, false},
-		"hangs":   {func(t *testing.T, r *redistest.Redis) { require.NoError(t, r.Server.Pause()) }, false},
-		"is full": {func(t *testing.T, r *redistest.Redis) {
-			require.NoError(t, r.Client.ConfigSet(t.Context(), "maxmemory", "1").Err())
-		}, true},
-		"is a replica of nobody": {func(t *testing.T, r *redistest.Redis) {
-			require.NoError(t, r.Client.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
-		}, true},
-	} {
-		t.Run("redis "+name, func(t *testing.T) {
-			outage := func(t *testing.T) *fixture {
-				f := wire(t, redistest.Single(t), mainTimeout)
-				for _, route := range []string{report, pool} { // it is warm
-					body := with(with(routes()[route+"/acquire"], "token", goodKey), "ttl_ms", 60_000)
-					require.Eventually(t, func() bool {
-						return f.Send(t, "POST", route+"/acquire", body).Status == 200
-					}, patience, time.Millisecond)
+func TestOutage(t *testing.T) {
+	t.Run("of Redis: every call fails within 500 ms", func(t *testing.T) {
+		for name, tc := range map[string]struct {
+			lose  func(*testing.T, *redistest.Redis)
+			reads bool // reads still succeed
+		}{
+			"dead":    {func(t *testing.T, r *redistest.Redis) { require.NoError(t, r.Server.Kill()) }, false},
+			"hanging": {func(t *testing.T, r *redistest.Redis) { require.NoError(t, r.Server.Pause()) }, false},
+			"full": {func(t *testing.T, r *redistest.Redis) {
+				require.NoError(t, r.Client.ConfigSet(t.Context(), "maxmemory", "1").Err())
+			}, true},
+			"read-only": {func(t *testing.T, r *redistest.Redis) {
+				require.NoError(t, r.Client.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
+			}, true},
+		} {
+			t.Run(name, func(t *testing.T) {
+				outage := func(t *testing.T) *fixture {
+					f := wire(t, redistest.Single(t), productionTimeout)
+					for _, route := range []string{report, pool} { // opens the connections and loads the scripts
+						body := with(with(routes()[route+"/acquire"], "token", goodKey), "ttl_ms", 60_000)
+						require.Eventually(t, func() bool {
+							return f.Send(t, "POST", route+"/acquire", body).Status == 200
+						}, patience, time.Millisecond)
+					}
+					tc.lose(t, f.redis)
+					return f
 				}
-				tc.lose(t, f.redis)
-				return f
-			}
-			inTime(t, outage, calls("redis"), func(t *testing.T, c call, a apitest.Reply) {
-				t.Helper()
-				switch {
-				case c.reads && tc.reads:
-					require.Equal(t, 200, a.Status, a.Text)
-				case name == "is full" && !strings.HasSuffix(c.target, "/acquire"):
-					// What is held can be kept and given back. By which call it is gone first is
-					// chance.
-					require.Contains(t, []int{200, 204, 409}, a.Status, a.Text)
-				case name == "is full" && strings.HasPrefix(c.target, pool):
-					// Redis lets a script that has deleted something write, so a semaphore's call
-					// may succeed. What it answers is true then.
-					require.NotEqual(t, 500, a.Status, a.Text)
-				default:
-					requireUnavailable(t, a)
-				}
+				inTime(t, outage, calls("redis"), func(t *testing.T, c call, a apitest.Reply) {
+					t.Helper()
+					switch {
+					case c.reads && tc.reads:
+						require.Equal(t, 200, a.Status, a.Text)
+					case name == "full" && !strings.HasSuffix(c.target, "/acquire"):
+						// Held locks can be renewed and released. Which of the calls comes first
+						// and releases the lock is random.
+						require.Contains(t, []int{200, 204, 409}, a.Status, a.Text)
+					case name == "full" && strings.HasPrefix(c.target, pool):
+						// Redis accepts the writes of a script that has deleted a key, so acquiring
+						// a permit may succeed.
+						require.NotEqual(t, 500, a.Status, a.Text)
+					default:
+						requireUnavailable(t, a)
+					}
+				})
 			})
-		})
-	}
-}
+		}
+	})
 
-func TestWithoutDynamoDBEveryStrongCallIsA503InTimeAndTheOthersGoOn(t *testing.T) {
-	outage := func(t *testing.T) *fixture {
-		f := start(t)
-		f.loseDynamoDB(t)
-		return f
-	}
-	inTime(t, outage, calls("strong"), func(t *testing.T, _ call, a apitest.Reply) { t.Helper(); requireUnavailable(t, a) })
-	outage(t).Want(t, 200, "POST", report+"/acquire", nil)
-}
+	t.Run("of DynamoDB: strong calls fail within 500 ms, others succeed", func(t *testing.T) {
+		outage := func(t *testing.T) *fixture {
+			f := start(t)
+			f.loseDynamoDB(t)
+			return f
+		}
+		inTime(t, outage, calls("strong"), allUnavailable)
+		outage(t).Want(t, 200, "POST", report+"/acquire", nil)
+	})
 
-func TestAQuorumGoesOnWithoutOneNodeAndIsA503InTimeWithoutTwo(t *testing.T) {
-	f, nodes := startAll(t, patience)
-	lease := f.Want(t, 200, "POST", report+"/acquire", object{"consistency": "quorum", "ttl_ms": 60_000})
-	require.NoError(t, nodes[0].Server.Kill())
-	held := object{"token": lease.Body["token"], "consistency": "quorum"}
-	require.Equal(t, lease.Body["fence"], f.Want(t, 200, "POST", report+"/renew",
-		with(held, "ttl_ms", 60_000)).Body["fence"])
-	f.WantProblem(t, 409, "lock_held", "POST", report+"/acquire", object{"consistency": "quorum"})
-	f.Want(t, 200, "POST", report+"/release", held)
-
-	inTime(t, func(t *testing.T) *fixture {
-		f, nodes := startAll(t, lock.NodeTimeout)
+	t.Run("of quorum nodes: calls succeed without one and fail within 500 ms without two", func(t *testing.T) {
+		f, nodes := startAll(t, patience)
+		lease := f.Want(t, 200, "POST", report+"/acquire", object{"consistency": "quorum", "ttl_ms": 60_000})
 		require.NoError(t, nodes[0].Server.Kill())
-		require.NoError(t, nodes[1].Server.Pause())
-		return f
-	}, calls("quorum"), func(t *testing.T, _ call, a apitest.Reply) { t.Helper(); requireUnavailable(t, a) })
-}
+		held := object{"token": lease.Body["token"], "consistency": "quorum"}
+		require.Equal(t, lease.Body["fence"], f.Want(t, 200, "POST", report+"/renew",
+			with(held, "ttl_ms", 60_000)).Body["fence"])
+		f.WantProblem(t, 409, "lock_held", "POST", report+"/acquire", object{"consistency": "quorum"})
+		f.Want(t, 200, "POST", report+"/release", held)
 
-func TestOnceRedisIsBackTheSameTokenGoesOn(t *testing.T) {
-	f := wire(t, redistest.Single(t), mainTimeout)
-	require.NoError(t, f.redis.Server.Pause())
-	body := object{"token": goodKey, "ttl_ms": 60_000}
-	require.Eventually(t, func() bool {
-		return f.Send(t, "POST", report+"/acquire", body).Status == 503
-	}, patience, time.Millisecond)
-	require.NoError(t, f.redis.Server.Resume())
-	require.Eventually(t, func() bool {
-		return f.Send(t, "POST", report+"/acquire", body).Status == 200
-	}, patience, 10*time.Millisecond)
-	require.Eventually(t, func() bool {
-		return f.Send(t, "POST", report+"/release", object{"token": goodKey}).Status == 200
-	}, patience, 10*time.Millisecond)
-	require.Equal(t, false, f.Want(t, 200, "GET", report, nil).Body["held"])
-}
+		inTime(t, func(t *testing.T) *fixture {
+			f, nodes := startAll(t, lock.NodeTimeout)
+			require.NoError(t, nodes[0].Server.Kill())
+			require.NoError(t, nodes[1].Server.Pause())
+			return f
+		}, calls("quorum"), allUnavailable)
+	})
 
-func TestARequestWhoseTimeIsOverIsA504(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	f.Want(t, 200, "GET", report, nil)
-	require.NoError(t, f.redis.Server.Pause())
-	for route, body := range routes() {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		a := f.Serve(t, apitest.NewRequest(ctx, t, "POST", route, body))
-		cancel()
-		require.Equal(t, 504, a.Status, a.Text)
-		require.Equal(t, "deadline_exceeded", a.Body["code"])
-		require.NotContains(t, a.Text, "context")
-	}
+	t.Run("after recovery: the same token acquires and releases", func(t *testing.T) {
+		f := wire(t, redistest.Single(t), productionTimeout)
+		require.NoError(t, f.redis.Server.Pause())
+		body := object{"token": goodKey, "ttl_ms": 60_000}
+		require.Eventually(t, func() bool {
+			return f.Send(t, "POST", report+"/acquire", body).Status == 503
+		}, patience, time.Millisecond)
+		require.NoError(t, f.redis.Server.Resume())
+		require.Eventually(t, func() bool {
+			return f.Send(t, "POST", report+"/acquire", body).Status == 200
+		}, patience, 10*time.Millisecond)
+		require.Eventually(t, func() bool {
+			return f.Send(t, "POST", report+"/release", object{"token": goodKey}).Status == 200
+		}, patience, 10*time.Millisecond)
+		require.Equal(t, false, f.Want(t, 200, "GET", report, nil).Body["held"])
+	})
+
+	t.Run("past the request's deadline: 504", func(t *testing.T) {
+		t.Parallel()
+		f := start(t)
+		f.Want(t, 200, "GET", report, nil)
+		require.NoError(t, f.redis.Server.Pause())
+		for route, body := range routes() {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			a := f.Serve(t, apitest.NewRequest(ctx, t, "POST", route, body))
+			cancel()
+			require.Equal(t, 504, a.Status, a.Text)
+			require.Equal(t, "deadline_exceeded", a.Body["code"])
+			require.NotContains(t, a.Text, "context")
+		}
+	})
 }
