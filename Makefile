@@ -1,4 +1,4 @@
-# Sluice. `make help` lists what can be done; every target works from a fresh clone with Go and make.
+# `make help` lists the targets. Each works in a fresh clone and needs only Go and make.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -8,9 +8,10 @@ BIN       := $(CACHE)/bin
 FUNCTIONS := lock enqueue dispatcher limit
 GO_TEST   := go test -timeout 15m
 
-# The Go modules that tests and lint cover, the root first. Tools and the benchmark are modules too,
-# but are covered by what uses them.
-MODULES   := . client terraform/provider tools/packager
+# The product's Go modules, and the tools that have tests and are modules of their own. The other
+# tools are modules without tests: each is built by the target that needs it.
+MODULES   := . client terraform/provider
+TOOLS     := tools/packager tools/goreleaser
 
 .PHONY: help
 help: ## Show this list
@@ -18,11 +19,11 @@ help: ## Show this list
 	awk -v on="$$on" -v off="$$off" 'BEGIN {FS = ":.*## "} /^[a-z][a-zA-Z0-9_ -]*:.*## / {sub(/ .*/, "", $$1); printf "  %s%-19s%s %s\n", on, $$1, off, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: redis ## Play a short story on the local stack and check every line of it
+demo: redis ## Run a scenario on the local stack and check each of its results
 	@go run ./localstack demo
 
 .PHONY: up
-up: ## Start the whole system on this machine; Ctrl-C stops it
+up: ## Start the whole system on this machine until Ctrl-C
 	@go run ./localstack up
 
 .PHONY: redis
@@ -34,43 +35,50 @@ terraform-tool:
 	@tools/ensure-tofu.sh
 
 .PHONY: test
-test: redis terraform-tool ## Run every test: unit, conformance, end to end, on real Redis (alone and as a cluster)
-	@for m in $(MODULES); do (cd $$m && set -x && $(GO_TEST) ./...); done
+test: redis terraform-tool ## Run all tests, on a real Redis as single server and as cluster
+	@for m in $(MODULES) $(TOOLS); do (cd $$m && set -x && $(GO_TEST) ./...); done
+
+.PHONY: test-server
+test-server: ## Run the tests of the root and the client on the Redis or Valkey named by REDIS_SERVER
+	@$${REDIS_SERVER:-redis-server} --version
+	$(GO_TEST) ./...
+	cd client && $(GO_TEST) ./...
 
 .PHONY: test-race
-test-race: redis terraform-tool ## The same under the race detector (needs a C compiler)
-	@for m in $(MODULES); do (cd $$m && set -x && $(GO_TEST) -race $$(go list ./... | grep -v /terraform/provider/acceptance)); done
+test-race: redis terraform-tool ## Run all tests, those of the product under the race detector (needs a C compiler)
+	@for m in $(MODULES); do (cd $$m && set -x && $(GO_TEST) -race $$(go list ./... | grep -v /acceptance)); done
 	cd terraform/provider && $(GO_TEST) ./acceptance # starts processes, which the race detector does not observe
+	@for m in $(TOOLS); do (cd $$m && set -x && $(GO_TEST) ./...); done
 
 .PHONY: chaos
-chaos: redis ## The long fault suite: 20 000 jobs, 50 kills, Redis away for 60 s, every job accounted for
+chaos: redis ## Run the long fault suite: 20 000 jobs, 50 kills, Redis unavailable for 60 s; no job may be lost
 	SLUICE_CHAOS_JOBS=20000 SLUICE_CHAOS_KILLS=50 SLUICE_CHAOS_AWAY_SECONDS=60 go test -count=1 -timeout 30m -v ./localstack/chaos/...
 
 .PHONY: bench bench-quick bench-check
-bench: redis ## Measure everything against its peers (several minutes), and write docs/benchmarks.md with its plots
+bench: redis ## Measure everything against its peers (several minutes) and write docs/benchmarks.md with its plots
 	cd bench && go run . -docs ../docs
-bench-quick: redis ## The same with fewer and shorter rounds, and no document
+bench-quick: redis ## Measure with fewer and shorter rounds, and write no document
 	cd bench && go run . -quick
-bench-check: redis ## Fail when a ratio is far below its target: what CI runs
+bench-check: redis ## Measure quickly and fail if a ratio is far below its target
 	cd bench && go run . -quick -check 0.4 -only P1,P3,P4,P5,P6,P7,P8
 
 .PHONY: fuzz
-fuzz: ## Fuzz every decoder and handler for FUZZTIME (default 20s) each
+fuzz: ## Run each fuzz test for FUZZTIME (default 20s)
 	tools/fuzz.sh $(or $(FUZZTIME),20s)
 
 .PHONY: lint
-lint: $(BIN)/golangci-lint ## Check style and the borders between packages
+lint: $(BIN)/golangci-lint ## Check format, style, imports between packages, and prose
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
-	@for m in $(MODULES); do (cd $$m && set -x && $(BIN)/golangci-lint run --allow-parallel-runners ./...); done
+	@for m in $(MODULES) $(TOOLS); do (cd $$m && set -x && $(BIN)/golangci-lint run --allow-parallel-runners ./...); done
 	@go run ./tools/prose
 
-# The linter is built once, from its own module, so that nobody needs it on the PATH.
+# Each tool is a module below tools/ that pins its version. It is built once into .cache/bin.
 $(BIN)/golangci-lint: tools/golangci/go.mod
-	@echo "building golangci-lint (once, a few minutes)…"
+	@echo "building golangci-lint (once, a few minutes)..."
 	@cd tools/golangci && go build -ldflags '-s -w' -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint && touch $@
 
 .PHONY: build
-build: ## Build the command line, the Terraform provider and the functions into bin/
+build: ## Build the command line, the Terraform provider and the functions into bin/ (ARCH: arm64 or amd64)
 	go build -trimpath -o bin/sluice ./cmd/sluice
 	cd terraform/provider && go build -trimpath -o $(CURDIR)/bin/terraform-provider-sluice .
 	@for f in $(FUNCTIONS); do \
@@ -79,25 +87,25 @@ build: ## Build the command line, the Terraform provider and the functions into 
 	@ls -l bin bin/functions/*/bootstrap
 
 .PHONY: clean
-clean: ## Remove what was built
+clean: ## Remove everything that was built, with the tools
 	rm -rf bin dist .cache
 
-# --- Deployment: packages and the Terraform module ---------------------------------------------------------------------------------------------
+# --- Deployment: packages and the Terraform module ------------------------------------------------
 
 .PHONY: package
 package: ## Build the functions' zips for arm64 and amd64 into dist/, with checksums and bills of materials
 	@cd tools/packager && go run . -root $(CURDIR) -out $(CURDIR)/dist
 
 .PHONY: module-check
-module-check: ## Check the Terraform module, its examples and the LocalStack configuration; no account is needed
+module-check: ## Validate, test and plan the Terraform module and its examples, without an AWS account
 	@tools/check-module.sh
 
 .PHONY: localstack-up localstack-deploy localstack-down
-localstack-up: ## Start LocalStack and a Valkey (needs Docker and a LocalStack token; `make up` needs neither)
+localstack-up: ## Start LocalStack and Valkey (needs Docker and a LocalStack token; `make up` needs neither)
 	@tools/localstack.sh up
 localstack-deploy: ## Apply the Terraform module to that LocalStack
 	@tools/localstack.sh deploy
-localstack-down: ## Stop it and forget what was in it
+localstack-down: ## Stop LocalStack and delete its data
 	@tools/localstack.sh down
 
 .PHONY: module-lint
@@ -105,26 +113,42 @@ module-lint: $(BIN)/tflint $(BIN)/trivy-terraform ## Lint the Terraform module w
 	@tools/lint-module.sh
 
 $(BIN)/tflint: tools/tflint/go.mod
-	@echo "building tflint (once, about three minutes)…"
+	@echo "building tflint (once, about three minutes)..."
 	@cd tools/tflint && go build -ldflags '-s -w' -o $@ github.com/terraform-linters/tflint && touch $@
 
 $(BIN)/trivy-terraform: tools/trivy/go.mod tools/trivy/main.go
-	@echo "building the checks of trivy (once, about three minutes)…"
+	@echo "building the checks of trivy (once, about three minutes)..."
 	@cd tools/trivy && GOEXPERIMENT=jsonv2 go build -ldflags '-s -w' -o $@ . && touch $@
 
 $(BIN)/tfplugindocs: tools/tfplugindocs/go.mod
-	@echo "building tfplugindocs (once)…"
+	@echo "building tfplugindocs (once)..."
 	@cd tools/tfplugindocs && go build -ldflags '-s -w' -o $@ github.com/hashicorp/terraform-plugin-docs/cmd/tfplugindocs && touch $@
 
 .PHONY: provider-docs provider-docs-check
-provider-docs: terraform-tool $(BIN)/tfplugindocs ## Write terraform/provider/docs from the provider's schema and terraform/examples
+provider-docs: terraform-tool $(BIN)/tfplugindocs ## Generate terraform/provider/docs from the provider's schema and terraform/examples
 	@tools/provider-docs.sh
-provider-docs-check: terraform-tool $(BIN)/tfplugindocs ## Fail when terraform/provider/docs is not what would be written
+provider-docs-check: terraform-tool $(BIN)/tfplugindocs ## Fail if terraform/provider/docs differs from what would be generated
 	@tools/provider-docs.sh --check
 
 .PHONY: tofu
-tofu: $(BIN)/tofu ## Build OpenTofu once, for machines that have neither it nor Terraform
+tofu: $(BIN)/tofu ## Build OpenTofu, for machines that have neither OpenTofu nor Terraform
 
 $(BIN)/tofu: tools/tofu/go.mod tools/tofu/build.sh
-	@echo "building OpenTofu (once, two or three minutes)…"
+	@echo "building OpenTofu (once, two or three minutes)..."
 	@tools/tofu/build.sh $@
+
+# --- Releases -------------------------------------------------------------------------------------
+
+.PHONY: release-assets
+release-assets: package $(BIN)/cyclonedx-gomod ## Build what goreleaser publishes or calls: packages, and the generator of SBOMs
+
+$(BIN)/cyclonedx-gomod: tools/packager/go.mod
+	@cd tools/packager && go build -ldflags '-s -w' -o $@ github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod && touch $@
+
+.PHONY: release-check
+release-check: $(BIN)/actionlint ## Check the workflows of GitHub and the release configurations
+	$(BIN)/actionlint
+	@cd tools/goreleaser && go run . -root $(CURDIR) .goreleaser.yaml terraform/provider/.goreleaser.yaml
+
+$(BIN)/actionlint: tools/actionlint/go.mod
+	@cd tools/actionlint && go build -ldflags '-s -w' -o $@ github.com/rhysd/actionlint/cmd/actionlint && touch $@

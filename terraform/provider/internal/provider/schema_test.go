@@ -112,7 +112,7 @@ func TestTheRegistrysManifestNamesTheProtocolThatIsServed(t *testing.T) {
 // The registries take a release only when its files have these names, and its sums are signed.
 func TestTheReleaseIsNamedAndSignedAsTheRegistriesWantIt(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "..", ".goreleaser.yml"))
+	text, err := os.ReadFile(filepath.Join("..", "..", ".goreleaser.yaml"))
 	require.NoError(t, err)
 	var release struct {
 		Project string `yaml:"project_name"`
