@@ -1,16 +1,24 @@
 #!/usr/bin/env bash
-# Makes sure that a real redis-server (6.2 or later) is on the PATH, for the tests and the demo.
-# Installs Debian's package when it may (root, or sudo without a password); else says the one line
-# to type.
+# Makes sure that the tests and the demo find a server: Redis 6.2 or later, or Valkey 7.2 or later.
+#
+# If REDIS_SERVER is set, it selects the program, and this script only checks that it exists.
+# Otherwise redis-server or valkey-server must be on the PATH. If neither is, the script installs
+# Debian's redis-server where it can (as root, or with sudo without a password), or prints the
+# command to type.
 set -euo pipefail
 
-command -v redis-server >/dev/null && exit 0
+if [ -n "${REDIS_SERVER:-}" ]; then
+  command -v "$REDIS_SERVER" >/dev/null && exit 0
+  echo "REDIS_SERVER names $REDIS_SERVER, which does not exist" >&2
+  exit 1
+fi
+if command -v redis-server >/dev/null || command -v valkey-server >/dev/null; then exit 0; fi
 if [ -x /opt/homebrew/bin/redis-server ] || [ "$(uname -s)" = Darwin ]; then
   echo "redis-server is not on the PATH. Type: brew install redis" >&2
   exit 1
 fi
 if ! command -v apt-get >/dev/null; then
-  echo "redis-server is not on the PATH. Install Redis 6.2 or later (or valkey with its redis-server name) with your package manager." >&2
+  echo "redis-server is not on the PATH. Install Redis 6.2 or later, or Valkey 7.2 or later, with your package manager." >&2
   exit 1
 fi
 as_root=()
@@ -21,7 +29,7 @@ if [ "$(id -u)" != 0 ]; then
   fi
   as_root=(sudo -n)
 fi
-echo "installing redis-server with apt-get…"
+echo "installing redis-server with apt-get..."
 log=$(mktemp)
 export DEBIAN_FRONTEND=noninteractive
 if ! { "${as_root[@]}" apt-get update -qq && "${as_root[@]}" apt-get install -y -qq --no-install-recommends redis-server; } >"$log" 2>&1; then

@@ -22,9 +22,6 @@ import (
 	"github.com/sluicehq/sluice/localstack/child"
 )
 
-// ErrMissing says that there is no redis-server, and what to type.
-var ErrMissing = errors.New("redis-server is not on the PATH; type: sudo apt-get install -y redis-server (Debian, Ubuntu) or brew install redis (macOS)")
-
 // startLimit bounds the start of one server. It is long because a machine may be busy.
 const startLimit = 20 * time.Second
 
@@ -121,9 +118,9 @@ func (s *Server) Restart(ctx context.Context) error {
 	if s.running() {
 		return nil
 	}
-	path, err := exec.LookPath("redis-server")
+	path, err := program()
 	if err != nil {
-		return ErrMissing
+		return err
 	}
 	s.log, s.done = &bytes.Buffer{}, make(chan struct{})
 	s.cmd = exec.Command(path, s.args()...) //nolint:gosec,noctx // our own arguments; it outlives ctx, and Stop ends it

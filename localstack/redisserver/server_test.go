@@ -1,7 +1,10 @@
 package redisserver_test
 
 import (
+	"cmp"
 	"context"
+	"os"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -76,7 +79,22 @@ func TestAClusterServesEverySlot(t *testing.T) {
 	}
 }
 
+func TestStartRunsTheSelectedProgram(t *testing.T) {
+	selected := os.Getenv("REDIS_SERVER") //nolint:forbidigo // the variable under test
+	path, err := exec.LookPath(cmp.Or(selected, "redis-server"))
+	require.NoError(t, err)
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("REDIS_SERVER", path)
+	s, err := redisserver.Start(t.Context(), redisserver.Options{})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	t.Setenv("REDIS_SERVER", "no-such-server")
+	_, err = redisserver.Start(t.Context(), redisserver.Options{})
+	require.ErrorContains(t, err, "error finding the program that REDIS_SERVER selects")
+}
+
 func TestWithoutRedisServerTheErrorSaysWhatToType(t *testing.T) {
+	t.Setenv("REDIS_SERVER", "")
 	t.Setenv("PATH", t.TempDir())
 	_, err := redisserver.Start(t.Context(), redisserver.Options{})
 	require.ErrorIs(t, err, redisserver.ErrMissing)
