@@ -1,8 +1,8 @@
-// Package fault is the one error type that crosses Sluice's borders.
+// Package fault defines the errors that callers of Sluice see.
 //
-// Domain packages return a [*Error] for everything a caller may learn, with a short stable code;
-// any other error is a defect, which the HTTP border logs and answers as "internal". What is in
-// Cause is logged and never sent.
+// Domain packages return an [*Error], which has a short stable code, for every failure that a
+// caller can act on. Any other error is a defect: the HTTP API logs it and answers "internal". Test
+// for a code with errors.Is and a sentinel of the domain package, or with [CodeOf].
 package fault
 
 import (
@@ -13,10 +13,11 @@ import (
 	"time"
 )
 
-// Code names a kind of failure. It is part of the HTTP contract (RFC 9457 member "code").
+// Code is the kind of a failure. It is part of the HTTP API, as the member "code" of problem
+// documents (RFC 9457).
 type Code string
 
-// The codes of the contract.
+// The codes of the HTTP API.
 const (
 	InvalidRequest       Code = "invalid_request"
 	NotFound             Code = "not_found"
@@ -36,33 +37,36 @@ const (
 	DeadlineExceeded     Code = "deadline_exceeded"
 )
 
-// Field is one invalid input: its path in the body, query or path ("rules[1].limit"), and what is
-// wrong with it.
+// Field describes one invalid input.
 type Field struct {
-	Field   string `json:"field"`
+	// Field is where the input is in the body, the query or the path: "rules[1].limit".
+	Field string `json:"field"`
+	// Message says what is expected: "must be at least 1".
 	Message string `json:"message"`
 }
 
-// Error is a failure that a caller may learn of.
+// Error is a failure that a caller can act on.
 type Error struct {
-	Code   Code
-	Detail string // one sentence for the caller; says what to do where that is known
+	Code Code
+	// Detail is one sentence for the caller: what failed and, if possible, what to do.
+	Detail string
+	// Fields lists the invalid inputs of an invalid_request.
 	Fields []Field
-	// RetryAfter is how long to wait before the same call may succeed; zero means that waiting is
-	// not known to help.
+	// RetryAfter is how long to wait before the same call may succeed. Zero means that it is not
+	// known.
 	RetryAfter time.Duration
 	// Extra holds further members of the problem document, such as "holder", "reason" or "state".
 	Extra map[string]any
-	// Cause is for the log only.
+	// Cause is written to the log and never sent to a caller.
 	Cause error
 }
 
-// New returns an Error with a detail formatted like [fmt.Sprintf].
+// New returns an Error whose detail is formatted with [fmt.Sprintf].
 func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Detail: fmt.Sprintf(format, args...)}
 }
 
-// Error implements error. The text is for logs: it may hold the cause.
+// Error implements error. The text is for logs: it contains the cause.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(string(e.Code))
@@ -81,13 +85,13 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Is makes errors.Is(err, fault.New(code, "")) match by code.
+// Is reports whether target has the same code, for errors.Is.
 func (e *Error) Is(target error) bool {
 	var t *Error
 	return errors.As(target, &t) && t.Code == e.Code
 }
 
-// With returns a copy with one more member for the problem document.
+// With returns a copy with one more member of the problem document.
 func (e *Error) With(member string, value any) *Error {
 	c := *e
 	c.Extra = make(map[string]any, len(e.Extra)+1)
@@ -96,21 +100,21 @@ func (e *Error) With(member string, value any) *Error {
 	return &c
 }
 
-// After returns a copy that tells the caller when to try again.
+// After returns a copy with RetryAfter set to d.
 func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
 	return &c
 }
 
-// Because returns a copy with the cause for the log.
+// Because returns a copy with the cause.
 func (e *Error) Because(cause error) *Error {
 	c := *e
 	c.Cause = cause
 	return &c
 }
 
-// CodeOf returns the code that err carries, or "" when it carries none.
+// CodeOf returns the code of the [*Error] that err wraps, or "" if it wraps none.
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
@@ -118,13 +122,12 @@ func CodeOf(err error) Code {
 	return ""
 }
 
-// Unavailable says that a store ("redis", "dynamodb") cannot be reached. The cause is logged, never
-// sent.
+// Unavailable returns a store_unavailable error for a store ("redis", "dynamodb"), with a
+// RetryAfter of one second.
 func Unavailable(store string, cause error) *Error {
 	return &Error{
-		Code: StoreUnavailable,
-		Detail: "the " + store +
-			" store cannot be reached; nothing was changed, or it is safe to send the same request again",
+		Code:       StoreUnavailable,
+		Detail:     "the " + store + " store is unavailable; it is safe to send the same request again",
 		RetryAfter: time.Second,
 		Cause:      cause,
 	}

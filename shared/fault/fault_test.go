@@ -12,25 +12,28 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-func TestAnErrorMatchesByCodeAndKeepsItsCause(t *testing.T) {
+func TestError(t *testing.T) {
 	t.Parallel()
-	err := fmt.Errorf("error acquiring: %w", fault.Unavailable("redis", io.EOF))
-	require.ErrorIs(t, err, fault.New(fault.StoreUnavailable, ""))
-	require.NotErrorIs(t, err, fault.New(fault.LockHeld, ""))
-	require.ErrorIs(t, err, io.EOF)
-	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err))
-	require.Empty(t, fault.CodeOf(errors.New("plain")))
+	t.Run("matches by code and wraps its cause", func(t *testing.T) {
+		t.Parallel()
+		err := fmt.Errorf("error acquiring: %w", fault.Unavailable("redis", io.EOF))
+		require.ErrorIs(t, err, fault.New(fault.StoreUnavailable, ""))
+		require.NotErrorIs(t, err, fault.New(fault.LockHeld, ""))
+		require.ErrorIs(t, err, io.EOF)
+		require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err))
+		require.Empty(t, fault.CodeOf(errors.New("plain")))
+	})
+
+	t.Run("With returns a copy", func(t *testing.T) {
+		t.Parallel()
+		base := fault.New(fault.JobConflict, "too late").With("state", "dispatched")
+		more := base.With("attempt", 2)
+		require.Equal(t, map[string]any{"state": "dispatched"}, base.Extra)
+		require.Equal(t, map[string]any{"state": "dispatched", "attempt": 2}, more.Extra)
+	})
 }
 
-func TestWithLeavesTheOriginalAsItWas(t *testing.T) {
-	t.Parallel()
-	base := fault.New(fault.JobConflict, "too late").With("state", "dispatched")
-	more := base.With("attempt", 2)
-	require.Equal(t, map[string]any{"state": "dispatched"}, base.Extra)
-	require.Equal(t, map[string]any{"state": "dispatched", "attempt": 2}, more.Extra)
-}
-
-func TestFieldsNameEveryInvalidInputAtOnce(t *testing.T) {
+func TestFields(t *testing.T) {
 	t.Parallel()
 	var f fault.Fields
 	require.NoError(t, f.Err())
@@ -42,7 +45,7 @@ func TestFieldsNameEveryInvalidInputAtOnce(t *testing.T) {
 	require.Equal(t, []fault.Field{{"ttl_ms", "must be at least 100"}, {"name", fault.NameMessage}}, e.Fields)
 }
 
-func TestNames(t *testing.T) {
+func TestValidName(t *testing.T) {
 	t.Parallel()
 	for name, valid := range map[string]bool{
 		"a": true, "order:42": true, "A.b_c:d-e": true, "0": true, strings.Repeat("x", 128): true,

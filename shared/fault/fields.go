@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// Fields collects invalid inputs, so that one answer names them all.
+// Fields collects invalid inputs, so that one error names all of them. The zero value is empty.
 type Fields []Field
 
-// Add notes one invalid input.
+// Add adds an invalid input. The message is formatted with [fmt.Sprintf].
 func (f *Fields) Add(field, format string, args ...any) {
 	*f = append(*f, Field{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// Err returns nil when nothing was noted, else an invalid_request [*Error] that lists every field.
+// Err returns an invalid_request [*Error] that lists every field, or nil if there is none.
 func (f Fields) Err() error {
 	switch len(f) {
 	case 0:
@@ -33,8 +33,8 @@ func Invalid(field, format string, args ...any) error {
 	return f.Err()
 }
 
-// Join adds the fields of another invalid_request error, one for each name, and returns
-// [Fields.Err] of all. An err of another kind is returned as it is.
+// Join adds the fields of another invalid_request error, except those that it already names, and
+// returns [Fields.Err]. It returns an err of another kind unchanged.
 func (f Fields) Join(err error) error {
 	var other *Error
 	if err != nil && (!errors.As(err, &other) || other.Code != InvalidRequest) {
@@ -43,7 +43,7 @@ func (f Fields) Join(err error) error {
 	all := slices.Clone(f)
 	if other != nil {
 		for _, field := range other.Fields {
-			if !slices.ContainsFunc(all, func(known Field) bool { return known.Field == field.Field }) {
+			if !slices.ContainsFunc(all, func(f Field) bool { return f.Field == field.Field }) {
 				all = append(all, field)
 			}
 		}

@@ -1,7 +1,8 @@
 package fault
 
-// NameMessage says what a name may look like.
-const NameMessage = "must start with a letter or digit, hold only letters, digits and . _ : -, and be 1 to 128 characters long"
+// NameMessage is the message of a field that is no valid name.
+const NameMessage = "must start with a letter or digit, hold only letters, digits and . _ : -, " +
+	"and be 1 to 128 characters long"
 
 // ValidName reports whether s can name a lock, semaphore, queue, policy, rule or job:
 // [A-Za-z0-9][A-Za-z0-9._:-]{0,127}.
@@ -28,7 +29,7 @@ func nameByte(c byte, first bool) bool {
 	}
 }
 
-// CheckName notes field when s is not a valid name.
+// CheckName adds field if s is not a valid name.
 func (f *Fields) CheckName(field, s string) {
 	if !ValidName(s) {
 		f.Add(field, NameMessage)

@@ -1,6 +1,6 @@
-// Package httpapi is the HTTP border of every function: routing, strict decoding, RFC 9457
-// problems, request ids, panic recovery, one log line a request, and the adapter from API Gateway's
-// payload 2.0.
+// Package httpapi serves the HTTP API of a function: routing, strict decoding, RFC 9457 problem
+// documents, request IDs, recovery from panics, one log line per request, and the adapter for API
+// Gateway's payload format 2.0.
 package httpapi
 
 import (
@@ -17,24 +17,24 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// HandlerFunc answers a request, or returns an error that the API turns into a problem document. It
-// must not have written anything when it returns an error.
+// HandlerFunc answers a request, or returns an error, which the API answers with a problem
+// document. A handler that returns an error must not have written anything.
 type HandlerFunc func(w http.ResponseWriter, r *http.Request) error
 
-// API is an http.Handler for a set of routes.
+// API is an [http.Handler] for a set of routes.
 type API struct {
 	mux     *http.ServeMux
 	log     *slog.Logger
 	metrics *telemetry.Metrics
 }
 
-// New makes an API without routes.
+// New returns an API without routes.
 func New(log *slog.Logger, metrics *telemetry.Metrics) *API {
 	return &API{mux: http.NewServeMux(), log: log, metrics: metrics}
 }
 
-// Handle adds a route; the pattern is that of [http.ServeMux], with its method: "POST
-// /v1/locks/{name}/acquire".
+// Handle adds a route. The pattern is one of [http.ServeMux] and includes the method, for example
+// "POST /v1/locks/{name}/acquire".
 func (a *API) Handle(pattern string, h HandlerFunc) {
 	a.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
@@ -53,8 +53,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler, pattern := a.mux.Handler(r)
 	defer func() {
 		if p := recover(); p != nil {
-			call.err = fault.New(fault.Internal, "an unexpected error; the request id finds it in the log").
-				Because(fmt.Errorf("panic: %v", p))
+			call.err = fault.New(fault.Internal, internalDetail).Because(fmt.Errorf("panic: %v", p))
 			a.log.Error("panic", "request_id", call.requestID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			if rec.status == 0 {
 				writeProblem(rec, call.err, call.requestID)
@@ -69,14 +68,15 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mux.ServeHTTP(rec, r) // not handler.ServeHTTP: the mux sets the path values
 }
 
-// unrouted answers what no pattern matched. The mux's own answer tells 405, with Allow, from 404.
+// unrouted answers a request that no pattern matches, with 405 and Allow if the mux would, and with
+// 404 otherwise.
 func (a *API) unrouted(w http.ResponseWriter, r *http.Request, handler http.Handler) {
 	probe := &discard{header: make(http.Header)}
 	handler.ServeHTTP(probe, r)
 	if probe.status == http.StatusMethodNotAllowed {
 		allow := probe.header.Get("Allow")
 		w.Header().Set("Allow", allow)
-		a.fail(w, r, fault.New(fault.MethodNotAllowed, "%s is not possible here; this path takes %s", r.Method, allow))
+		a.fail(w, r, fault.New(fault.MethodNotAllowed, "%s is not allowed here; allowed are %s", r.Method, allow))
 		return
 	}
 	a.fail(w, r, fault.New(fault.NotFound, "no route for %s %s", r.Method, r.URL.Path))
@@ -111,7 +111,7 @@ func (a *API) observe(r *http.Request, call *call, pattern string, status int, t
 		telemetry.Span("latency", took))
 }
 
-// recorder remembers the status that was written.
+// recorder records the status that was written.
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -131,7 +131,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return r.ResponseWriter.Write(b)
 }
 
-// discard takes the mux's plain-text answer, of which only the status and Allow are of use.
+// discard records the status and the headers of the mux's own answer, and drops its body.
 type discard struct {
 	header http.Header
 	status int

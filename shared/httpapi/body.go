@@ -19,19 +19,19 @@ import (
 // MaxBody is the largest request body, in bytes.
 const MaxBody = 1 << 20
 
-// Decode reads the JSON object of r's body into into, a pointer to a struct. An empty body is an
-// empty object.
+// Decode decodes the JSON object in r's body into a struct, to which into points. An empty body is
+// an empty object.
 //
-// It is strict: unknown members, members that differ in case, doubled members, wrong types, invalid
-// UTF-8 and anything after the object are refused, with the field named. Errors: invalid_request,
+// Decode refuses unknown members, members that differ in case, duplicate members, wrong types,
+// invalid UTF-8 and anything after the object; the error names the field. Errors: invalid_request,
 // unsupported_media_type, payload_too_large.
 func Decode(r *http.Request, into any) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, MaxBody+1))
 	if err != nil {
-		return fault.Invalid("body", "could not be read to its end")
+		return fault.Invalid("body", "could not be read completely")
 	}
 	if len(body) > MaxBody {
-		return fault.New(fault.PayloadTooLarge, "the body is over %d bytes", MaxBody)
+		return fault.New(fault.PayloadTooLarge, "the body is larger than %d bytes", MaxBody)
 	}
 	if len(strings.TrimSpace(string(body))) == 0 {
 		return nil
@@ -78,33 +78,33 @@ func decodeFault(err error) error {
 }
 
 func typeMessage(e *jsonv2.SemanticError) string {
-	want := "value of another type"
+	want := "of another type"
 	if e.GoType != nil {
 		switch e.GoType.Kind().String() {
 		case "int", "int8", "int16", "int32", "int64":
-			want = "whole number"
+			want = "a whole number"
 		case "uint", "uint8", "uint16", "uint32", "uint64":
-			want = "whole number of at least 0"
+			want = "a whole number of at least 0"
 		case "float32", "float64":
-			want = "number"
+			want = "a number"
 		case "string":
-			want = "string"
+			want = "a string"
 		case "bool":
 			want = "true or false"
 		case "slice", "array":
-			want = "array"
+			want = "an array"
 		case "struct", "map":
-			want = "object"
+			want = "an object"
 		}
 	}
 	if len(e.JSONValue) > 0 && len(e.JSONValue) <= 40 {
-		return "must be a " + want + ", not " + string(e.JSONValue)
+		return "must be " + want + ", not " + string(e.JSONValue)
 	}
-	return "must be a " + want
+	return "must be " + want
 }
 
-// fieldPath writes a JSON Pointer (RFC 6901) as people write paths: /rules/0/limit is
-// rules[0].limit.
+// fieldPath converts a JSON Pointer (RFC 6901) to the notation of problem documents: /rules/0/limit
+// becomes rules[0].limit.
 func fieldPath(p jsontext.Pointer) string {
 	var b strings.Builder
 	for token := range p.Tokens() {
@@ -132,7 +132,8 @@ func isIndex(s string) bool {
 	return s != ""
 }
 
-// Query parses r's query. Only the named parameters may be there, each at most once.
+// Query parses the query of r. It refuses parameters other than the allowed ones and duplicates.
+// Errors: invalid_request.
 func Query(r *http.Request, allowed ...string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -150,7 +151,7 @@ func Query(r *http.Request, allowed ...string) (url.Values, error) {
 	return values, fields.Err()
 }
 
-// Write answers with status and body as JSON.
+// Write writes a response with the status and body as JSON.
 func Write(w http.ResponseWriter, status int, body any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -162,6 +163,6 @@ func Write(w http.ResponseWriter, status int, body any) error {
 	return nil
 }
 
-// Degraded marks a response that was produced while a store was down, for example "limiter-local".
-// Call it before writing.
-func Degraded(w http.ResponseWriter, what string) { w.Header().Set("Sluice-Degraded", what) }
+// Degraded marks a response that was produced while a store was unavailable. mode names how, for
+// example "limiter-local". Call it before writing.
+func Degraded(w http.ResponseWriter, mode string) { w.Header().Set("Sluice-Degraded", mode) }

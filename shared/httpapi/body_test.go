@@ -27,42 +27,42 @@ type request struct {
 	Map   map[string]string `json:"map"`
 }
 
-func TestDecodeIsStrictAndNamesTheField(t *testing.T) {
+func TestDecode(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		body, contentType string
 		code              fault.Code
 		field, message    string
 	}{
-		"malformed JSON names where it breaks": {body: `{"ttl_ms": }`, code: fault.InvalidRequest, field: "ttl_ms"},
-		"a cut body is refused":                {body: `{"ttl_ms": 5`, code: fault.InvalidRequest},
+		"malformed JSON names the field": {body: `{"ttl_ms": }`, code: fault.InvalidRequest, field: "ttl_ms"},
+		"a truncated body is refused":    {body: `{"ttl_ms": 5`, code: fault.InvalidRequest},
 		"an unknown field is refused": {body: `{"ttl": 5}`, code: fault.InvalidRequest, field: "ttl",
 			message: "not a field"},
-		"a field in other case is unknown": {body: `{"TTL_MS": 5}`, code: fault.InvalidRequest,
+		"a field in another case is refused": {body: `{"TTL_MS": 5}`, code: fault.InvalidRequest,
 			field: "TTL_MS"},
-		"a doubled field is refused": {body: `{"ttl_ms": 5, "ttl_ms": 6}`, code: fault.InvalidRequest,
+		"a duplicate field is refused": {body: `{"ttl_ms": 5, "ttl_ms": 6}`, code: fault.InvalidRequest,
 			field: "ttl_ms", message: "twice"},
-		"a string is no number": {body: `{"ttl_ms": "5"}`, code: fault.InvalidRequest,
+		"a string for a number is refused": {body: `{"ttl_ms": "5"}`, code: fault.InvalidRequest,
 			field: "ttl_ms", message: "whole number"},
-		"a fraction is no whole number": {body: `{"ttl_ms": 5.5}`, code: fault.InvalidRequest,
+		"a fraction for a whole number is refused": {body: `{"ttl_ms": 5.5}`, code: fault.InvalidRequest,
 			field: "ttl_ms", message: "whole number"},
 		"a number over 64 bits is refused": {body: `{"ttl_ms": 99999999999999999999}`,
 			code: fault.InvalidRequest, field: "ttl_ms"},
-		"a number is no string": {body: `{"token": 5}`, code: fault.InvalidRequest, field: "token",
+		"a number for a string is refused": {body: `{"token": 5}`, code: fault.InvalidRequest, field: "token",
 			message: "string"},
-		"a string is no boolean": {body: `{"deep": "x"}`, code: fault.InvalidRequest, field: "deep",
-			message: "true or false"},
-		"an object is no array": {body: `{"rules": {}}`, code: fault.InvalidRequest, field: "rules",
-			message: "array"},
-		"a nested field has its whole path": {body: `{"rules": [{"limit": 1}, {"limit": "x"}]}`,
+		"a string for a boolean is refused": {body: `{"deep": "x"}`, code: fault.InvalidRequest, field: "deep",
+			message: "must be true or false"},
+		"an object for an array is refused": {body: `{"rules": {}}`, code: fault.InvalidRequest, field: "rules",
+			message: "must be an array"},
+		"a nested field has its path": {body: `{"rules": [{"limit": 1}, {"limit": "x"}]}`,
 			code: fault.InvalidRequest, field: "rules[1].limit"},
-		"a nested unknown field has its path": {body: `{"rules": [{"limits": 1}]}`, code: fault.InvalidRequest,
+		"an unknown nested field has its path": {body: `{"rules": [{"limits": 1}]}`, code: fault.InvalidRequest,
 			field: "rules[0].limits"},
-		"a map's value has its path": {body: `{"map": {"a": 1}}`, code: fault.InvalidRequest,
+		"a value of a map has its path": {body: `{"map": {"a": 1}}`, code: fault.InvalidRequest,
 			field: "map.a"},
-		"an array is no request": {body: `[]`, code: fault.InvalidRequest, field: "body",
+		"an array is refused": {body: `[]`, code: fault.InvalidRequest, field: "body",
 			message: "object"},
-		"a null is no request": {body: `null`, code: fault.InvalidRequest, field: "body",
+		"null is refused": {body: `null`, code: fault.InvalidRequest, field: "body",
 			message: "object"},
 		"anything after the object is refused": {body: `{} {}`, code: fault.InvalidRequest},
 		"invalid UTF-8 is refused": {body: "{\"token\": \"\xff\"}", code: fault.InvalidRequest,
@@ -75,12 +75,12 @@ func TestDecodeIsStrictAndNamesTheField(t *testing.T) {
 			code: fault.UnsupportedMediaType},
 		"a body over 1 MiB is refused": {body: `{"token": "` + strings.Repeat("x", httpapi.MaxBody) + `"}`,
 			code: fault.PayloadTooLarge},
-		"a body of the media type JSON is taken": {body: `{"ttl_ms": 5}`,
+		"a charset of UTF-8 is accepted": {body: `{"ttl_ms": 5}`,
 			contentType: "application/json; charset=UTF-8"},
-		"an empty body is an empty request":        {body: ``},
-		"a body of white space is an empty one":    {body: " \n", contentType: "text/plain"},
-		"a null field is as if it were not there":  {body: `{"ttl_ms": null}`},
-		"a whole number written with zeros is one": {body: `{"share": 1.0}`},
+		"an empty body is an empty object": {body: ``},
+		"white space is an empty object":   {body: " \n", contentType: "text/plain"},
+		"a null field is left out":         {body: `{"ttl_ms": null}`},
+		"1.0 is a whole number":            {body: `{"share": 1.0}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,20 +102,20 @@ func TestDecodeIsStrictAndNamesTheField(t *testing.T) {
 				require.Equal(t, tc.field, f.Fields[0].Field, "%v", err)
 			}
 			require.Contains(t, f.Fields[0].Message, tc.message)
-			require.NotContains(t, err.Error(), "Go ", "no word of the decoder's own types")
+			require.NotContains(t, err.Error(), "Go ", "the message names no Go type")
 		})
 	}
 }
 
-func TestQueryTakesOnlyNamedParametersOnce(t *testing.T) {
+func TestQuery(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ query, field string }{
-		"a known parameter":       {"key=a%2Fb", ""},
-		"none":                    {"", ""},
-		"an unknown parameter":    {"key=a&keys=b", "keys"},
-		"a doubled parameter":     {"key=a&key=b", "key"},
-		"a broken escape":         {"key=%zz", "query"},
-		"a semicolon is no break": {"key=a;b=c", "query"},
+		"an allowed parameter":  {"key=a%2Fb", ""},
+		"no parameter":          {"", ""},
+		"an unknown parameter":  {"key=a&keys=b", "keys"},
+		"a duplicate parameter": {"key=a&key=b", "key"},
+		"an invalid escape":     {"key=%zz", "query"},
+		"a semicolon":           {"key=a;b=c", "query"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -143,7 +143,7 @@ func FuzzDecode(f *testing.F) {
 		var into request
 		err := httpapi.Decode(r, &into)
 		if err != nil && fault.CodeOf(err) != fault.InvalidRequest && fault.CodeOf(err) != fault.PayloadTooLarge {
-			t.Fatalf("bad input is never a defect: %v", err)
+			t.Fatalf("bad input must not be a defect: %v", err)
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// call is what is known of one request beside its content.
+// call holds the metadata and the outcome of one request.
 type call struct {
 	requestID string
 	caller    string
@@ -17,8 +17,8 @@ type call struct {
 
 type callKey struct{}
 
-// WithGateway returns a context that carries what API Gateway knows of a request: its id, and the
-// IAM ARN of its caller ("" when unsigned).
+// WithGateway returns a context with the request ID that API Gateway assigned and the IAM ARN of
+// the caller, which is empty if the request is not signed.
 func WithGateway(ctx context.Context, requestID, caller string) context.Context {
 	return context.WithValue(ctx, callKey{}, &call{requestID: requestID, caller: caller})
 }
@@ -37,8 +37,8 @@ func callOf(ctx context.Context) *call {
 	return &call{}
 }
 
-// RequestID is the id that the response carries in X-Request-Id.
+// RequestID returns the ID of the request, which the response has in X-Request-Id.
 func RequestID(ctx context.Context) string { return callOf(ctx).requestID }
 
-// Caller is the IAM ARN of the caller, or "" when the request is not signed.
+// Caller returns the IAM ARN of the caller, or "" if the request is not signed.
 func Caller(ctx context.Context) string { return callOf(ctx).caller }

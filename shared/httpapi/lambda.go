@@ -14,12 +14,11 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 )
 
-// answerMargin is kept from the function's own deadline, so that a 504 can still be written.
+// answerMargin is how long before the deadline of the function a request ends, so that there is
+// time to answer 504.
 const answerMargin = 300 * time.Millisecond
 
-// Lambda adapts h to API Gateway's HTTP API events, payload format 2.0.
-//
-// See
+// Lambda adapts h to the events of API Gateway's HTTP APIs, payload format 2.0. See
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html.
 func Lambda(h http.Handler) func(context.Context,
 	events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
@@ -44,7 +43,7 @@ func request(ctx context.Context, e events.APIGatewayV2HTTPRequest) (*http.Reque
 	if e.IsBase64Encoded {
 		var err error
 		if body, err = base64.StdEncoding.DecodeString(e.Body); err != nil {
-			return nil, fmt.Errorf("the event's body is not base64: %w", err)
+			return nil, fmt.Errorf("error decoding the body of the event: %w", err)
 		}
 	}
 	caller := ""
@@ -68,7 +67,7 @@ func request(ctx context.Context, e events.APIGatewayV2HTTPRequest) (*http.Reque
 	return r.WithContext(ctx), nil
 }
 
-// response collects what a handler writes.
+// response records what a handler writes.
 type response struct {
 	header http.Header
 	status int
@@ -88,7 +87,7 @@ func (w *response) Write(b []byte) (int, error) {
 	return w.body.Write(b)
 }
 
-// event renders the response. Every body of ours is UTF-8 text, so none is base64.
+// event converts the response to an event. Every body is UTF-8 text, so it is not base64.
 func (w *response) event() events.APIGatewayV2HTTPResponse {
 	w.WriteHeader(http.StatusOK)
 	headers := make(map[string]string, len(w.header))

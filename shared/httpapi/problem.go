@@ -14,7 +14,7 @@ import (
 
 const problemBase = "https://sluicehq.github.io/problems/"
 
-// statusOf maps every code of the contract to its HTTP status, in this one place.
+// statusOf returns the HTTP status of a code.
 func statusOf(code fault.Code) int {
 	switch code {
 	case fault.InvalidRequest:
@@ -42,45 +42,49 @@ func statusOf(code fault.Code) int {
 	}
 }
 
+// titleOf returns the title of the problem documents of a code.
 func titleOf(code fault.Code) string { //nolint:cyclop // one line for each code of the contract
 	switch code {
 	case fault.InvalidRequest:
-		return "The request is not valid"
+		return "Invalid request"
 	case fault.NotFound:
-		return "There is nothing at this path"
+		return "Route not found"
 	case fault.JobNotFound:
-		return "There is no such job"
+		return "Job not found"
 	case fault.QueueNotFound:
-		return "There is no such queue"
+		return "Queue not found"
 	case fault.PolicyNotFound:
-		return "There is no such policy"
+		return "Policy not found"
 	case fault.MethodNotAllowed:
-		return "This path does not take that method"
+		return "Method not allowed"
 	case fault.LockHeld:
-		return "The lock is held"
+		return "Lock held"
 	case fault.LockNotHeld:
-		return "The token does not hold the lock"
+		return "Lock not held"
 	case fault.JobConflict:
-		return "The job has left the state that the call needs"
+		return "Job state conflict"
 	case fault.PreconditionFailed:
-		return "The policy has changed"
+		return "Precondition failed"
 	case fault.PayloadTooLarge:
-		return "The payload is too large"
+		return "Payload too large"
 	case fault.UnsupportedMediaType:
-		return "The body must be JSON"
+		return "Unsupported media type"
 	case fault.QuotaExceeded:
-		return "The quota is exceeded"
+		return "Quota exceeded"
 	case fault.StoreUnavailable:
-		return "A store cannot be reached"
+		return "Store unavailable"
 	case fault.DeadlineExceeded:
-		return "The time for this request ran out"
+		return "Deadline exceeded"
 	default:
-		return "Something broke"
+		return "Internal error"
 	}
 }
 
-// asFault turns any error into one that a caller may see. What is not a [fault.Error] is a defect,
-// unless the request's time ran out.
+// internalDetail is the detail of every defect. Its cause is in the log.
+const internalDetail = "unexpected error; report it with the request ID"
+
+// asFault converts any error into one that a caller may see. An error that is no [fault.Error]
+// becomes deadline_exceeded if the request's context has ended, and internal otherwise.
 func asFault(err error) *fault.Error {
 	var f *fault.Error
 	switch {
@@ -88,14 +92,13 @@ func asFault(err error) *fault.Error {
 		return f
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return fault.New(fault.DeadlineExceeded,
-			"the request did not finish within its time; it is safe to send it again").Because(err)
+			"the request did not finish before its deadline; it is safe to send it again").Because(err)
 	default:
-		return fault.New(fault.Internal, "an unexpected error; the request id finds it in the log").Because(err)
+		return fault.New(fault.Internal, internalDetail).Because(err)
 	}
 }
 
-// Problem renders f as an RFC 9457 problem document with its status, without writing it: a batch
-// puts such documents in its results.
+// Problem returns f as an RFC 9457 problem document, for the results of a batch.
 func Problem(f *fault.Error, requestID string) map[string]any {
 	doc := make(map[string]any, 8+len(f.Extra))
 	maps.Copy(doc, f.Extra)
@@ -116,7 +119,7 @@ func Problem(f *fault.Error, requestID string) map[string]any {
 	return doc
 }
 
-// ProblemOf is [Problem] for any error; a defect shows nothing of its cause.
+// ProblemOf is [Problem] for any error. The document of a defect contains nothing of its cause.
 func ProblemOf(err error, requestID string) map[string]any { return Problem(asFault(err), requestID) }
 
 func writeProblem(w http.ResponseWriter, f *fault.Error, requestID string) {

@@ -1,8 +1,8 @@
-// Package routes is the one list of the API's routes. The functions, the local front door, the
-// Terraform module and docs/openapi.yaml are each held against it by a test.
+// Package routes lists the routes of the HTTP API. Tests compare the functions, the local gateway,
+// the Terraform module and docs/openapi.yaml with it.
 package routes
 
-// Function is the Lambda function behind a route.
+// Function is the name of the Lambda function that serves a route.
 type Function string
 
 // The functions that API Gateway invokes.
@@ -12,15 +12,16 @@ const (
 	Limit   Function = "limit"
 )
 
-// Route is a method and a path; a path segment in braces is a parameter.
+// Route is a method, a path and the function that serves it. A path segment in braces is a
+// parameter.
 type Route struct {
 	Method   string
 	Path     string
 	Function Function
 }
 
-// Key is the route's key at API Gateway, and its pattern for http.ServeMux: "POST
-// /v1/locks/{name}/acquire".
+// Key returns the route key of API Gateway, which is also the pattern of [http.ServeMux], for
+// example "POST /v1/locks/{name}/acquire".
 func (r Route) Key() string {
 	if r.Path == Default {
 		return Default
@@ -80,12 +81,12 @@ func Of(f Function) []Route {
 	return out
 }
 
-// Any is the method of a fallback route: every method that no other route takes.
+// Any is the method of a fallback route. It matches every method that no other route matches.
 const Any = "ANY"
 
-// Fallbacks are greedy routes below the others. They take what is no route of the API to the
-// function that is nearest, which answers with the contract's 404 or 405; without them API Gateway
-// would answer with a bare {"message":"Not Found"}.
+// Fallbacks returns greedy routes that match every request that no route of the API matches. They
+// lead to a function, which answers with the problem document of a 404 or 405. Without them, API
+// Gateway would answer {"message":"Not Found"}.
 func Fallbacks() []Route {
 	return []Route{
 		{Any, "/v1/locks/{proxy+}", Lock},
@@ -96,5 +97,5 @@ func Fallbacks() []Route {
 	}
 }
 
-// Default is the path of the route that takes everything else.
+// Default is the path of the route that matches every other request.
 const Default = "$default"

@@ -9,7 +9,8 @@ import (
 	"github.com/sluicehq/sluice/shared/routes"
 )
 
-func TestTheAPIDescriptionHasExactlyTheRoutes(t *testing.T) {
+// docs/openapi.yaml describes exactly the routes of All.
+func TestAll(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromFile("../../docs/openapi.yaml")
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/sluicehq/sluice/shared/instant"
 )
 
-// Unit is a CloudWatch unit.
+// Unit is a unit of CloudWatch.
 type Unit string
 
 // The units that Sluice uses.
@@ -22,20 +22,19 @@ const (
 	Bytes        Unit = "Bytes"
 )
 
-// Metric is one named value. Values holds several observations of the same name at once (at most
-// 100 in one line).
+// Metric is a metric with one or more observations, at most 100.
 type Metric struct {
 	Name   string
 	Unit   Unit
 	Values []float64
 }
 
-// Metrics writes CloudWatch embedded metric format, one JSON line for each Emit, which Lambda's log
-// agent turns into metrics.
-//
-// See
+// Metrics writes metrics in CloudWatch's embedded metric format, one JSON line per call of
+// [Metrics.Emit], which Lambda's log agent converts to metrics. See
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html.
-// Dimensions are fixed, low in number and never a user's key.
+//
+// Dimensions are few and fixed. A value that a caller chooses, such as a key, is never a dimension.
+// A Metrics is safe for concurrent use.
 type Metrics struct {
 	mu        sync.Mutex
 	w         io.Writer
@@ -44,7 +43,7 @@ type Metrics struct {
 	now       func() time.Time
 }
 
-// DefaultNamespace is where metrics go unless the deployment says otherwise.
+// DefaultNamespace is the namespace of metrics unless the deployment sets another.
 const DefaultNamespace = "Sluice"
 
 // NewMetrics returns Metrics that write to w in [DefaultNamespace], with the dimension function.
@@ -57,11 +56,11 @@ func NewMetricsIn(w io.Writer, namespace, function string) *Metrics {
 	return &Metrics{w: w, namespace: namespace, base: map[string]string{"function": function}, now: time.Now}
 }
 
-// Discard drops every metric.
+// Discard returns Metrics that drop everything.
 func Discard() *Metrics { return NewMetrics(io.Discard, "none") }
 
-// Emit writes the metrics under the base dimension and dims. A failed write loses the line: metrics
-// never fail a request.
+// Emit writes metrics with the dimension function and dims. If the write fails, the line is lost:
+// metrics never fail a request.
 func (m *Metrics) Emit(dims map[string]string, metrics ...Metric) {
 	if len(metrics) == 0 {
 		return

@@ -10,38 +10,41 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-func TestAnEmbeddedMetricHasTheShapeThatCloudWatchReads(t *testing.T) {
+func TestEmit(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
-	m := telemetry.NewMetrics(&out, "dispatcher")
-	m.Emit(map[string]string{"queue": "orders"},
-		telemetry.One("dispatched", telemetry.Count, 3),
-		telemetry.Metric{Name: "lateness", Unit: telemetry.Milliseconds, Values: []float64{1, 2.5}})
+	t.Run("writes the embedded metric format", func(t *testing.T) {
+		t.Parallel()
+		var out bytes.Buffer
+		m := telemetry.NewMetrics(&out, "dispatcher")
+		m.Emit(map[string]string{"queue": "orders"},
+			telemetry.One("dispatched", telemetry.Count, 3),
+			telemetry.Metric{Name: "lateness", Unit: telemetry.Milliseconds, Values: []float64{1, 2.5}})
 
-	var line map[string]any
-	require.NoError(t, json.Unmarshal(out.Bytes(), &line))
-	aws, ok := line["_aws"].(map[string]any)
-	require.True(t, ok)
-	require.Positive(t, aws["Timestamp"])
-	delete(aws, "Timestamp")
-	golden, err := json.Marshal(line)
-	require.NoError(t, err)
-	require.JSONEq(t, `{
+		var line map[string]any
+		require.NoError(t, json.Unmarshal(out.Bytes(), &line))
+		aws, ok := line["_aws"].(map[string]any)
+		require.True(t, ok)
+		require.Positive(t, aws["Timestamp"])
+		delete(aws, "Timestamp")
+		golden, err := json.Marshal(line)
+		require.NoError(t, err)
+		require.JSONEq(t, `{
 		"_aws": {"CloudWatchMetrics": [{
 			"Namespace": "Sluice", "Dimensions": [["function", "queue"]],
 			"Metrics": [{"Name": "dispatched", "Unit": "Count"}, {"Name": "lateness", "Unit": "Milliseconds"}]}]},
 		"function": "dispatcher", "queue": "orders", "dispatched": 3, "lateness": [1, 2.5]}`, string(golden))
-	require.Equal(t, byte('\n'), out.Bytes()[out.Len()-1], "one line each")
+		require.Equal(t, byte('\n'), out.Bytes()[out.Len()-1], "one line per call")
+	})
+
+	t.Run("no metric: writes nothing", func(t *testing.T) {
+		t.Parallel()
+		var out bytes.Buffer
+		telemetry.NewMetrics(&out, "lock").Emit(nil)
+		require.Empty(t, out.String())
+	})
 }
 
-func TestEmittingNothingWritesNothing(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	telemetry.NewMetrics(&out, "lock").Emit(nil)
-	require.Empty(t, out.String())
-}
-
-func TestTheLogIsJSONAndKeepsToItsLevel(t *testing.T) {
+func TestNewLogger(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	log := telemetry.NewLogger(&out, "warn", "lock")
@@ -54,17 +57,17 @@ func TestTheLogIsJSONAndKeepsToItsLevel(t *testing.T) {
 	require.Equal(t, "r1", line["request_id"])
 }
 
-func TestTheCatalogueHasEachMetricOnceWithFewDimensions(t *testing.T) {
+func TestCatalogue(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]bool)
 	for _, d := range telemetry.Catalogue() {
 		require.NotContains(t, seen, d.Function+"/"+d.Name)
 		seen[d.Function+"/"+d.Name] = true
-		require.NotEmpty(t, d.Says)
+		require.NotEmpty(t, d.Description)
 		require.LessOrEqual(t, len(d.Dimensions), 1)
 		for _, dimension := range d.Dimensions {
 			require.Contains(t, []string{"queue", "outcome"}, dimension,
-				"what callers choose, such as a key, would make a metric for each of its values")
+				"a value that callers choose would make a metric for each value")
 		}
 	}
 }

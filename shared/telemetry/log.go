@@ -1,5 +1,5 @@
-// Package telemetry is what Sluice tells its operators: JSON log lines and CloudWatch metrics in
-// the embedded metric format.
+// Package telemetry writes the functions' logs, as JSON lines, and their metrics, in CloudWatch's
+// embedded metric format.
 package telemetry
 
 import (
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// NewLogger writes one JSON object a line to w. level is "debug", "info" (default), "warn" or
-// "error".
+// NewLogger returns a logger that writes JSON lines with the attribute function to w. level is
+// "debug", "info", "warn" or "error"; any other level means "info".
 func NewLogger(w io.Writer, level, function string) *slog.Logger {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(strings.ToUpper(level))); err != nil {

@@ -32,7 +32,7 @@ func TestEachMetricIsDescribedForOperators(t *testing.T) {
 	text := read(t, "docs", "operations.md")
 	for _, d := range telemetry.Catalogue() {
 		require.Contains(t, text, fmt.Sprintf("| %s | `%s` | %s | %s | %s |\n", d.Function, d.Name,
-			strings.Join(d.Dimensions, ", "), d.Unit, d.Says))
+			strings.Join(d.Dimensions, ", "), d.Unit, d.Description))
 	}
 	require.Equal(t, len(telemetry.Catalogue()),
 		strings.Count(text, " | Count | ")+strings.Count(text, " | Milliseconds | ")+strings.Count(text, " | Bytes | "))

@@ -19,8 +19,12 @@ import (
 var lambda = []string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
 	"AWS_ENDPOINT_URL"}
 
-// reader follows getenv through the code: from a function's run into everything that getenv is
-// passed on to.
+// startup is the folder of the package that reads the environment.
+var startup = filepath.Join(root, "shared", "startup")
+
+// reader follows the environment through the code: from a function's build and from startup.NewEnv
+// into each method of startup.Env that is called, and into each function that receives an Env or
+// getenv.
 type reader struct {
 	t     *testing.T
 	found map[string]bool
@@ -29,8 +33,8 @@ type reader struct {
 
 var variable = regexp.MustCompile(`^"((?:SLUICE|AWS)_[A-Z0-9_]+)"$`)
 
-// follow notes the variables that a function of a package folder names, and goes on where it passes
-// getenv.
+// follow notes the variables that a function or method of a package folder names, and follows the
+// environment from there.
 func (r *reader) follow(folder, function string) {
 	if r.seen[folder+"."+function] {
 		return
@@ -62,34 +66,60 @@ func (r *reader) visit(n ast.Node, folder string, file *ast.File) {
 			r.found[m[1]] = true
 		}
 	case *ast.CallExpr:
-		passes := slices.ContainsFunc(n.Args, func(a ast.Expr) bool {
-			i, ok := a.(*ast.Ident)
-			return ok && i.Name == "getenv"
-		})
-		if !passes {
+		method, ok := n.Fun.(*ast.SelectorExpr)
+		if ok && isEnv(method.X, folder) {
+			if method.Sel.Name != "getenv" {
+				r.follow(startup, method.Sel.Name)
+			}
 			return
 		}
-		switch called := n.Fun.(type) {
-		case *ast.Ident:
-			r.follow(folder, called.Name)
-		case *ast.SelectorExpr:
-			name := called.X.(*ast.Ident).Name
-			for _, i := range file.Imports {
-				path := strings.Trim(i.Path.Value, `"`)
-				if local, ok := strings.CutPrefix(path, "github.com/sluicehq/sluice/"); ok &&
-					(i.Name != nil && i.Name.Name == name || filepath.Base(path) == name) {
-					r.follow(filepath.Join(root, local), called.Sel.Name)
-				}
+		if slices.ContainsFunc(n.Args, func(a ast.Expr) bool { return isEnv(a, folder) || isGetenv(a) }) {
+			r.followCall(n, folder, file)
+		}
+	}
+}
+
+// isEnv reports whether an expression is the Env: env in a function, e in the methods of startup.
+func isEnv(x ast.Expr, folder string) bool {
+	name, ok := x.(*ast.Ident)
+	return ok && (name.Name == "env" || name.Name == "e" && folder == startup)
+}
+
+// isGetenv reports whether an expression is the function getenv or the field e.getenv.
+func isGetenv(x ast.Expr) bool {
+	switch x := x.(type) {
+	case *ast.Ident:
+		return x.Name == "getenv"
+	case *ast.SelectorExpr:
+		return x.Sel.Name == "getenv"
+	default:
+		return false
+	}
+}
+
+// followCall follows a call of a function of the same folder or of another package of the module.
+func (r *reader) followCall(n *ast.CallExpr, folder string, file *ast.File) {
+	switch called := n.Fun.(type) {
+	case *ast.Ident:
+		r.follow(folder, called.Name)
+	case *ast.SelectorExpr:
+		name := called.X.(*ast.Ident).Name
+		for _, i := range file.Imports {
+			path := strings.Trim(i.Path.Value, `"`)
+			if local, ok := strings.CutPrefix(path, "github.com/sluicehq/sluice/"); ok &&
+				(i.Name != nil && i.Name.Name == name || filepath.Base(path) == name) {
+				r.follow(filepath.Join(root, local), called.Sel.Name)
 			}
 		}
 	}
 }
 
-// variablesOf are the variables that a function's code reads.
+// variablesOf returns the variables that a function's code reads.
 func variablesOf(t *testing.T, function string) []string {
 	t.Helper()
 	r := &reader{t: t, found: make(map[string]bool), seen: make(map[string]bool)}
-	r.follow(filepath.Join(root, "functions", function), "run")
+	r.follow(startup, "NewEnv")
+	r.follow(filepath.Join(root, "functions", function), "build")
 	return slices.Sorted(maps.Keys(r.found))
 }
 

@@ -3,6 +3,7 @@ package moduletest
 import (
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +17,13 @@ func adapters(t *testing.T) map[string]string {
 	table := map[string]string{"outbox": "outbox", "dynamopolicy": "policies", "dynamolock": "locks"}
 	out := make(map[string]string)
 	for path, text := range sources(t, "shared") {
+		text = inlined(text)
 		if !strings.Contains(text, "aws-sdk-go-v2/service/dynamodb\"") {
+			continue
+		}
+		if strings.Contains(path, "/startup/") {
+			calls := slices.Compact(slices.Sorted(slices.Values(matches(text, `\bdynamodb\.(\w+)`))))
+			require.Equal(t, []string{"Client", "NewFromConfig"}, calls, "%s makes the client and uses no table", path)
 			continue
 		}
 		name := table[filepath.Base(filepath.Dir(path))]
@@ -25,6 +32,15 @@ func adapters(t *testing.T) map[string]string {
 	}
 	require.GreaterOrEqual(t, len(out), 2)
 	return out
+}
+
+// inlined replaces the string constants of a file by their values, so that the tests find the
+// attributes of items under their names.
+func inlined(text string) string {
+	for _, c := range regexp.MustCompile(`(?m)^\t(attr\w+)\s+= ("\w+")`).FindAllStringSubmatch(text, -1) {
+		text = regexp.MustCompile(`\b`+c[1]+`\b`).ReplaceAllString(text, c[2])
+	}
+	return text
 }
 
 func TestEachTableHasTheKeysThatItsAdapterUses(t *testing.T) {

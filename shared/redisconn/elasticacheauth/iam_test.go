@@ -89,7 +89,7 @@ func TestIAM(t *testing.T) {
 		require.NoError(t, err)
 		u := parse(t, token)
 		require.Equal(t, "ServerlessCache", u.Query().Get("ResourceType"))
-		require.Equal(t, signature("sluice", u.Query()), u.Query().Get("X-Amz-Signature"), "the signature covers the type")
+		require.Equal(t, signature("sluice", u.Query()), u.Query().Get("X-Amz-Signature"), "the type is signed")
 	})
 
 	t.Run("each call signs a new token", func(t *testing.T) {
