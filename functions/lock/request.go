@@ -46,8 +46,8 @@ type releaseBody struct {
 	Consistency string `json:"consistency"`
 }
 
-// acquireRequest maps the body of an acquire to the domain's request and a consistency, which the
-// caller validates. The owner defaults to the caller's IAM identity.
+// acquireRequest maps the body of an acquire to a request of the domain and a consistency. It
+// validates neither. The owner defaults to the caller's IAM identity.
 func acquireRequest(kind lock.Kind, r *http.Request) (lock.Request, string, error) {
 	if kind == lock.Semaphore {
 		var body acquireSemaphoreBody

@@ -28,7 +28,6 @@ const (
 // Reason is why a token holds no lease.
 type Reason string
 
-// The reasons.
 const (
 	// Expired means that the lease has ended, or that the token never had one.
 	Expired Reason = "expired"
@@ -81,8 +80,7 @@ func NotHeld(reason Reason) error {
 // Obstacle is why a lock cannot be granted.
 type Obstacle int
 
-// The obstacles. Their numbers are those of the reply of scripts/acquire.lua.
-const (
+const ( // the numbers are those of the reply of scripts/acquire.lua
 	// Occupied means that another token holds the lock, or that every permit is in use.
 	Occupied Obstacle = 0
 	// Reserved means that the lock is free but reserved for the first waiter.

@@ -8,22 +8,24 @@ import (
 // Mode distinguishes exclusive from shared leases.
 type Mode string
 
-// The modes.
 const (
-	Exclusive Mode = "exclusive" // one holder
-	Shared    Mode = "shared"    // any number of holders, none of them exclusive
+	// Exclusive allows one holder.
+	Exclusive Mode = "exclusive"
+	// Shared allows any number of holders, none of them exclusive.
+	Shared Mode = "shared"
 )
 
 // Kind distinguishes locks from semaphores. A lock and a semaphore of one name are independent.
 type Kind string
 
-// The kinds.
 const (
-	Lock      Kind = "lock"
+	// Lock has one exclusive holder or any number of shared ones.
+	Lock Kind = "lock"
+	// Semaphore has as many holders as its capacity.
 	Semaphore Kind = "sem"
 )
 
-// Limits of a [Request].
+// Limits and defaults of a [Request].
 const (
 	MinTTL      = 100 * time.Millisecond
 	MaxTTL      = time.Hour
@@ -77,8 +79,8 @@ type Lease struct {
 	Mode       Mode
 	TTL        time.Duration
 	AcquiredAt time.Time // by the store's clock
-	// ExpiresAt is the end of the lease, by the same clock. The store grants the lock to nobody
-	// else before it.
+	// ExpiresAt is the end of the lease, by the same clock. The store grants the lock to no other
+	// holder before it.
 	ExpiresAt  time.Time
 	Reacquired bool          // the token held the lock already; its fence is unchanged
 	InUse      int64         // permits in use, including this one

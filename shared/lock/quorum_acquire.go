@@ -84,9 +84,9 @@ func (q *Quorum) acquireOnce(ctx context.Context, req Request) (Lease, error) {
 	return lease, nil
 }
 
-// grantDecided reports whether a majority granted the lock or no majority can any more. If some of
-// the nodes that granted it already held it for the token, it waits until a majority of those is
-// found, because their fence is the lock's fence.
+// grantDecided reports whether a majority granted the lock, or no majority can any more. A node
+// that held the lock for the token before keeps its fence, while the others grant new ones. Once
+// such a node has replied, a grant needs a majority of such nodes, or the replies of all nodes.
 func (q *Quorum) grantDecided(results []result[attempt], pending int) bool {
 	granted := count(results, func(a attempt) bool { return a.lease != nil })
 	reacquired := count(results, func(a attempt) bool { return a.lease != nil && a.lease.Reacquired })

@@ -59,7 +59,9 @@ func NewRedis(conn *redisconn.Conn) *Redis {
 }
 
 // FromClient returns a Redis on a client of the caller, with the default call timeout and circuit
-// breaker of package redisconn. [Redis.Close] does not close the client.
+// breaker of package redisconn. The client should not retry (MaxRetries: -1) and should obey
+// contexts (ContextTimeoutEnabled: true); otherwise a call can take longer than the call timeout.
+// [Redis.Close] does not close the client.
 func FromClient(client redis.UniversalClient) *Redis {
 	return NewRedis(redisconn.FromClient(client, redisconn.Config{}))
 }
