@@ -1,31 +1,43 @@
--- Decides one check whose only rule is a bucket that counts in microseconds: buckets.lua for the commonest check of all.
+-- Decides one check of one bucket whose tick is 1 µs, the most common check. It does what
+-- buckets.lua does for several.
 --
--- KEYS  1 state, see decide.lua
--- ARGV  1 " 0\n" and the rule's text, as they stand in the state   2 limit   3 capacity in units of window µs
---       4 what the cost adds to the debt in these units   5 in tests, now µs
--- Reply the debt before the charge. It was charged when there is room for it.
---       nil: the state was written under another rule, or the clock was set back. decide.lua knows what to do.
-local call, sub, format, ARGV = redis.call, string.sub, string.format, ARGV
-local rule, limit, capacity, now = ARGV[1], ARGV[2] + 0, ARGV[3] + 0, ARGV[5]
+-- KEYS  1 state
+-- ARGV  1 rule      " 0\n" and the rule's definition, as they stand in the state
+--       2 limit
+--       3 capacity  the highest debt, in units (see prelude.lua)
+--       4 charge    what the cost adds to the debt, in units
+--       5 now       µs, in tests; otherwise absent
+-- Reply the debt before the charge. The check was charged if capacity - debt allows it.
+--       nil: nothing was changed, and decide.lua must decide: the state was written under another
+--       rule, or the server's clock was set back
+-- Requires: prelude
+
+local call, format = redis.call, string.format
+local rule, limit, capacity, now = ARGV.rule, ARGV.limit + 0, ARGV.capacity + 0, ARGV.now
 if now then
   now = now + 0
 else
   local time = call('TIME')
-  now = time[1] * 1000000 + time[2]
+  now = $micros(time)
 end
 
-local raw, debt = call('GET', KEYS[1]), 0
-if raw then
-  local from = 17 + #rule
-  local last = tonumber(sub(raw, 1, 16))
-  if #raw ~= from + 18 or sub(raw, 17, from - 1) ~= rule or not last or now < last then return false end
-  debt = sub(raw, from, from + 15) + 0
+local state, debt = call('GET', KEYS.state), 0
+if state then
+  local start = ${OFFSET} + #rule
+  if #state + 1 ~= start + ${BUCKET_NUMBERS} or string.sub(state, ${OFFSET}, start - 1) ~= rule then
+    return false
+  end
+  local last = $last(state) + 0
+  if now < last then return false end
+
+  debt = $column(state, start) + 0
   local elapsed = now - last
-  if elapsed < debt / limit then debt = math.min(debt - elapsed * limit, capacity) else debt = 0 end
+  $drain(debt, elapsed, limit, capacity)
 end
-local after = debt + ARGV[4]
+
+local after = debt + ARGV.charge
 if after <= capacity then
-  local keep = ARGV[5] and '3600000' or format('%d', math.ceil(math.ceil(after / limit) / 1000))
-  call('SET', KEYS[1], format('%16d%s%16d 0\n', now, rule, after), 'PX', keep)
+  local ttl = ARGV.now and '${TEST_TTL}' or format('%d', math.ceil(math.ceil(after / limit) / 1000))
+  call('SET', KEYS.state, format('%16d%s${BUCKET_FORMAT}', now, rule, after), 'PX', ttl)
 end
 return debt

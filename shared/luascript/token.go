@@ -1,0 +1,141 @@
+package luascript
+
+import (
+	"fmt"
+	"strings"
+)
+
+type kind int
+
+const (
+	space kind = iota
+	newline
+	word   // a name or a keyword
+	text   // a string with its quotes
+	use    // $name
+	braced // ${NAME}
+	symbol // anything else, numbers included; two dots are one symbol
+)
+
+type token struct {
+	kind kind
+	text string
+	line int
+}
+
+// scan splits code, whose first line is a file's line, into tokens. Comments are dropped.
+func scan(file, code string, line int) ([]token, error) {
+	var tokens []token
+	for len(code) > 0 {
+		kind, length := next(code)
+		found := code[:length]
+		switch {
+		case strings.HasPrefix(found, "--[["), found == "[[":
+			return nil, fmt.Errorf("%s: long brackets are not supported", Position{file, line})
+		case kind == text && (length < 2 || found[length-1] != found[0]):
+			return nil, fmt.Errorf("%s: the string does not end on its line", Position{file, line})
+		case kind == symbol && found == "$":
+			return nil, fmt.Errorf("%s: $ without a name", Position{file, line})
+		case !strings.HasPrefix(found, "--"):
+			tokens = append(tokens, token{kind, found, line})
+		}
+		line += strings.Count(found, "\n")
+		code = code[length:]
+	}
+	return tokens, nil
+}
+
+// next returns the kind and the length of the first token of code, or of a comment.
+func next(code string) (kind, int) {
+	switch c := code[0]; {
+	case c == '\n':
+		return newline, 1
+	case c == ' ' || c == '\t' || c == '\r':
+		return space, span(code, func(c byte) bool { return c == ' ' || c == '\t' || c == '\r' })
+	case strings.HasPrefix(code, "--"):
+		return symbol, lineLength(code)
+	case c == '\'' || c == '"':
+		return text, stringLength(code)
+	case strings.HasPrefix(code, "${"):
+		if end := strings.IndexByte(code, '}'); end > 0 {
+			return braced, end + 1
+		}
+		return symbol, 1
+	case c == '$' && len(code) > 1 && letter(code[1]):
+		return use, 1 + span(code[1:], wordly)
+	case letter(c):
+		return word, span(code, wordly)
+	case digit(c):
+		return symbol, span(code, func(c byte) bool { return wordly(c) || c == '.' })
+	case strings.HasPrefix(code, "..."):
+		return symbol, 3
+	case strings.HasPrefix(code, ".."), strings.HasPrefix(code, "[["), strings.HasPrefix(code, "=="),
+		strings.HasPrefix(code, "~="), strings.HasPrefix(code, "<="), strings.HasPrefix(code, ">="):
+		return symbol, 2
+	default:
+		return symbol, 1
+	}
+}
+
+func letter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
+func digit(c byte) bool  { return c >= '0' && c <= '9' }
+func wordly(c byte) bool { return letter(c) || digit(c) }
+
+func span(code string, in func(byte) bool) int {
+	n := 0
+	for n < len(code) && in(code[n]) {
+		n++
+	}
+	return n
+}
+
+func lineLength(code string) int {
+	if end := strings.IndexByte(code, '\n'); end >= 0 {
+		return end
+	}
+	return len(code)
+}
+
+// stringLength returns how long the string at the start of code is, or the rest of its line when it
+// does not end there.
+func stringLength(code string) int {
+	for i := 1; i < len(code) && code[i] != '\n'; i++ {
+		switch code[i] {
+		case '\\':
+			i++
+		case code[0]:
+			return i + 1
+		}
+	}
+	return lineLength(code)
+}
+
+// join returns tokens as text.
+func join(tokens []token) string {
+	var b strings.Builder
+	for _, t := range tokens {
+		b.WriteString(t.text)
+	}
+	return b.String()
+}
+
+// compound reports whether an expression has an operator outside of brackets, so that it needs
+// parentheses where it replaces a name. A list of expressions or a statement needs none.
+func compound(tokens []token) bool {
+	depth, operators := 0, false
+	for _, t := range tokens {
+		switch t.text {
+		case "(", "[", "{", "function":
+			depth++
+		case ")", "]", "}", "end":
+			depth--
+		case ",", "=", ";":
+			if depth == 0 {
+				return false
+			}
+		case "+", "-", "*", "/", "%", "^", "..", "==", "~=", "<", ">", "<=", ">=", "and", "or", "not", "#":
+			operators = operators || depth == 0
+		}
+	}
+	return operators
+}

@@ -1,0 +1,46 @@
+-- Token buckets, and GCRA, which is the same algorithm. See decide/rules.lua for what an algorithm
+-- is.
+--
+-- The numbers of a bucket are its debt in units (see prelude.lua) and its lag: the debt is that of
+-- an instant which is lag µs, less than a tick, before the state's last. r.debt is the debt at
+-- r.drained.
+-- Requires: decide/fast
+
+local bucket = {columns = 2}
+
+function bucket.open(r, stored, at)
+  r.debt, r.drained = 0, at
+  if not stored then return end
+
+  local since = stored.last - stored[2]
+  local elapsed = floor((at - since) / stored.tick)
+  r.drained = since + elapsed * stored.tick
+  local debt = 0
+  if elapsed < stored[1] / stored.limit then debt = max(0, stored[1] - elapsed * stored.limit) end
+
+  -- Units of the stored rule's window become as many of the new rule's.
+  if stored.window ~= r.window or stored.tick ~= r.tick then
+    local ticks = stored.window / stored.tick
+    local cost = floor(debt / ticks)
+    debt = cost * r.ticks + ceil((debt - cost * ticks) / ticks * r.ticks)
+  end
+  r.debt = min(debt, r.burst * r.ticks)
+end
+
+function bucket.wait(r, cost, at)
+  if cost > r.burst then return -1 end
+  local over = r.debt - (r.burst - cost) * r.ticks
+  if over <= 0 then return 0 end
+  return ceil(over / r.limit) * r.tick - (at - r.drained)
+end
+
+function bucket.charge(r, cost) r.debt = r.debt + cost * r.ticks end
+function bucket.refund(r, cost) r.debt = max(0, r.debt - cost * r.ticks) end
+function bucket.remaining(r) return floor((r.burst * r.ticks - r.debt) / r.ticks) end
+
+function bucket.reset(r, at)
+  if r.debt == 0 then return 0 end
+  return ceil(r.debt / r.limit) * r.tick - (at - r.drained)
+end
+
+function bucket.numbers(r, at) return string.format('%16.0f %.0f', r.debt, at - r.drained) end

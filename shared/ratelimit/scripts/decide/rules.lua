@@ -1,0 +1,62 @@
+-- Reads the arguments of decide.lua.
+--
+-- A check is a table: id, cost, enforced, state (see decide/state.lua) and rules. Checks of one key
+-- share their state and their rules. A rule has its definition, limit, window, burst and tick, its
+-- window in ticks, the key of its ring, and its algorithm, which is a table of functions:
+--   columns             how many numbers the state has for the rule
+--   open(r, stored, at) sets the fields of r from a stored line, or from nil
+--   wait(r, cost, at)   returns the µs until the cost fits: 0 now, -1 never
+--   charge(r, cost, at) and refund(r, cost) change the fields
+--   remaining(r)        returns the cost that fits now
+--   reset(r, at)        returns the µs until nothing is charged any more
+--   numbers(r, at)      returns the numbers to store
+--   write(r)            writes what is not in the state, before numbers; absent in most
+-- at is the key's clock in µs.
+--
+-- Defines read_checks.
+-- Requires: decide/fast, decide/bucket, decide/fixed, decide/counter, decide/exact, decide/state
+
+local algorithms = {
+  token_bucket = bucket, gcra = bucket, fixed_window = fixed, sliding_window_counter = counter, sliding_window = exact,
+}
+
+-- Returns the rule that the five arguments from a on describe, opened in a state. ring is the key of
+-- its ring, if it has one.
+local function open_rule(a, name, algorithm, state, ring)
+  local r = {
+    definition = ARGV[a], algorithm = algorithms[algorithm], limit = tonumber(ARGV[a + 1]),
+    window = tonumber(ARGV[a + 2]), burst = tonumber(ARGV[a + 3]), tick = tonumber(ARGV[a + 4]), key = ring,
+  }
+  r.ticks = r.window / r.tick
+
+  local stored = state.rules[name]
+  if stored and (stored.algorithm ~= algorithm or #stored ~= r.algorithm.columns) then stored = nil end
+  r.algorithm.open(r, stored, state.now)
+  return r
+end
+
+-- Returns the checks that the arguments describe.
+local function read_checks()
+  local checks, states, opened, k, a = {}, {}, {}, 1, 5
+  for i = 1, tonumber(ARGV.checks) do
+    local key = KEYS[k]
+    states[key] = states[key] or read_state(key)
+    local check = {
+      id = ARGV[a], cost = tonumber(ARGV[a + 1]), enforced = ARGV[a + 2] == '1', state = states[key], rules = {},
+    }
+    local rules = tonumber(ARGV[a + 3])
+    k, a = k + 1, a + 4
+
+    for j = 1, rules do
+      local name, algorithm = string.match(ARGV[a], '^(%S+) (%S+)')
+      local id = key .. '\n' .. name
+      local r = opened[id] or open_rule(a, name, algorithm, check.state, KEYS[k])
+      opened[id] = r
+      check.rules[j] = r
+      if r.algorithm == exact then k = k + 1 end
+      a = a + 5
+    end
+    checks[i] = check
+  end
+  return checks
+end
