@@ -20,8 +20,8 @@ func (p Position) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) 
 
 // Source is a script as Redis receives it.
 type Source struct {
-	// Name is the name that the script was composed by.
-	Name string
+	// File is the file that the script was composed from, with the files it requires.
+	File string
 	// Text is plain Lua.
 	Text string
 
@@ -37,9 +37,10 @@ func (s Source) Position(line int) Position {
 	return s.lines[line-1]
 }
 
-// Compose reads folder/name.lua and the files it requires, and returns the script that they make.
+// Compose reads a script's file and the files it requires, and returns the script that they make.
 // An error names the file and the line.
-func Compose(files fs.FS, folder, name string) (Source, error) {
+func Compose(files fs.FS, file string) (Source, error) {
+	folder, name := path.Split(strings.TrimSuffix(file, ".lua"))
 	c := composer{files: files, folder: folder, definitions: make(definitions), state: make(map[string]loading)}
 	if err := c.load(name, Position{}); err != nil {
 		return Source{}, err
@@ -50,12 +51,12 @@ func Compose(files fs.FS, folder, name string) (Source, error) {
 		return Source{}, err
 	}
 
-	return c.compose(name, script)
+	return c.compose(script)
 }
 
 // MustCompose is [Compose] for files that are embedded in the program. It panics on an error.
-func MustCompose(files fs.FS, folder, name string) Source {
-	source, err := Compose(files, folder, name)
+func MustCompose(files fs.FS, file string) Source {
+	source, err := Compose(files, file)
 	if err != nil {
 		panic(err)
 	}
@@ -120,8 +121,8 @@ func (c *composer) load(name string, from Position) error {
 
 // compose expands the loaded files, the script's own as the last, into one text. The first line
 // stays the first when it is an interpreter line ("#!lua flags=…").
-func (c *composer) compose(name string, script source) (Source, error) {
-	out := Source{Name: name}
+func (c *composer) compose(script source) (Source, error) {
+	out := Source{File: script.file}
 	var text strings.Builder
 	if script.interpreter != "" {
 		text.WriteString(script.interpreter + "\n")

@@ -1,6 +1,7 @@
 package luascript
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 )
@@ -126,7 +127,7 @@ func (e *expander) call(code []token, depth int) ([]token, int, error) {
 // split returns the arguments of the call at the start of code, and how many tokens the call is.
 func split(code []token) (arguments [][]token, length int, err error) {
 	if len(code) < 2 || code[1].text != "(" {
-		return nil, 0, fmt.Errorf("needs its arguments in parentheses right after it")
+		return nil, 0, errors.New("needs its arguments in parentheses right after it")
 	}
 	depth, start := 0, 2
 	for i := 1; i < len(code); i++ {
@@ -146,7 +147,7 @@ func split(code []token) (arguments [][]token, length int, err error) {
 			}
 		}
 	}
-	return nil, 0, fmt.Errorf("has no closing parenthesis")
+	return nil, 0, errors.New("has no closing parenthesis")
 }
 
 // substitute returns the body of a definition with arguments for its parameters. A parameter's name
@@ -196,4 +197,3 @@ func onLine(tokens []token, line int) []token {
 	}
 	return out
 }
-

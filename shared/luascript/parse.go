@@ -118,32 +118,43 @@ var (
 	macroLine    = regexp.MustCompile(`^define (\$[A-Za-z_]\w*)\(([\w, ]*)\)(.*)$`)
 )
 
+// parseDefinition reads a line that starts with "define". body is the text after the name.
+func parseDefinition(line string, at Position) (d definition, body string, err error) {
+	d.at = at
+	if found := constantLine.FindStringSubmatch(line); found != nil {
+		d.name = found[1]
+		return d, found[2], nil
+	}
+	found := macroLine.FindStringSubmatch(line)
+	if found == nil {
+		return d, "", fmt.Errorf("%s: a definition is \"define ${NAME} text\" or \"define $name(parameters) body\"", at)
+	}
+
+	d.name = found[1]
+	for parameter := range strings.SplitSeq(found[2], ",") {
+		if parameter = strings.TrimSpace(parameter); parameter != "" {
+			d.parameters = append(d.parameters, parameter)
+		}
+	}
+	return d, found[3], nil
+}
+
 // takeDefinitions reads the definitions and blanks their lines.
 func (s *source) takeDefinitions(lines []string) error {
 	for i := 0; i < len(lines); i++ {
 		if !strings.HasPrefix(lines[i], "define ") {
 			continue
 		}
-		d := definition{at: Position{s.file, i + 1}}
-		body := ""
-		if found := constantLine.FindStringSubmatch(lines[i]); found != nil {
-			d.name, body = found[1], found[2]
-		} else if found := macroLine.FindStringSubmatch(lines[i]); found != nil {
-			d.name, body = found[1], found[3]
-			for p := range strings.SplitSeq(found[2], ",") {
-				if p = strings.TrimSpace(p); p != "" {
-					d.parameters = append(d.parameters, p)
-				}
-			}
-		} else {
-			return fmt.Errorf("%s: a definition is \"define ${NAME} text\" or \"define $name(parameters) body\"", d.at)
+		d, body, err := parseDefinition(lines[i], Position{s.file, i + 1})
+		if err != nil {
+			return err
 		}
 		lines[i] = ""
 
 		first := i + 1
 		if strings.TrimSpace(body) == "" {
 			var indented []string
-			for i+1 < len(lines) && strings.HasPrefix(lines[i+1], " ") {
+			for i+1 < len(lines) && (lines[i+1] == "" || lines[i+1][0] == ' ') {
 				i++
 				indented = append(indented, lines[i])
 				lines[i] = ""

@@ -50,33 +50,46 @@ func next(code string) (kind, int) {
 	switch c := code[0]; {
 	case c == '\n':
 		return newline, 1
-	case c == ' ' || c == '\t' || c == '\r':
-		return space, span(code, func(c byte) bool { return c == ' ' || c == '\t' || c == '\r' })
-	case strings.HasPrefix(code, "--"):
-		return symbol, lineLength(code)
+	case blank(c):
+		return space, span(code, blank)
 	case c == '\'' || c == '"':
 		return text, stringLength(code)
-	case strings.HasPrefix(code, "${"):
-		if end := strings.IndexByte(code, '}'); end > 0 {
-			return braced, end + 1
-		}
-		return symbol, 1
-	case c == '$' && len(code) > 1 && letter(code[1]):
-		return use, 1 + span(code[1:], wordly)
 	case letter(c):
 		return word, span(code, wordly)
 	case digit(c):
 		return symbol, span(code, func(c byte) bool { return wordly(c) || c == '.' })
-	case strings.HasPrefix(code, "..."):
-		return symbol, 3
-	case strings.HasPrefix(code, ".."), strings.HasPrefix(code, "[["), strings.HasPrefix(code, "=="),
-		strings.HasPrefix(code, "~="), strings.HasPrefix(code, "<="), strings.HasPrefix(code, ">="):
-		return symbol, 2
+	case c == '$':
+		return dollar(code)
 	default:
-		return symbol, 1
+		return symbol, symbolLength(code)
 	}
 }
 
+// dollar returns the kind and the length of the token at the start of code, which is a $.
+func dollar(code string) (kind, int) {
+	if end := strings.IndexByte(code, '}'); strings.HasPrefix(code, "${") && end > 0 {
+		return braced, end + 1
+	}
+	if len(code) > 1 && letter(code[1]) {
+		return use, 1 + span(code[1:], wordly)
+	}
+	return symbol, 1
+}
+
+// symbolLength returns the length of the symbol or comment at the start of code.
+func symbolLength(code string) int {
+	if strings.HasPrefix(code, "--") {
+		return lineLength(code)
+	}
+	for _, s := range [...]string{"...", "..", "[[", "==", "~=", "<=", ">="} {
+		if strings.HasPrefix(code, s) {
+			return len(s)
+		}
+	}
+	return 1
+}
+
+func blank(c byte) bool  { return c == ' ' || c == '\t' || c == '\r' }
 func letter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 func digit(c byte) bool  { return c >= '0' && c <= '9' }
 func wordly(c byte) bool { return letter(c) || digit(c) }

@@ -2,30 +2,25 @@ package ratelimit
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sluicehq/sluice/shared/luascript"
 	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-var (
-	//go:embed scripts/bucket.lua
-	bucketSource string
-	//go:embed scripts/buckets.lua
-	bucketsSource string
-	//go:embed scripts/quick.lua
-	quickSource string
-	//go:embed scripts/decide.lua
-	decideSource string
+//go:embed scripts
+var scripts embed.FS
 
-	bucketScript  = redis.NewScript(bucketSource)
-	bucketsScript = redis.NewScript(bucketsSource)
-	decideScript  = redis.NewScript(quickSource + decideSource)
+var (
+	bucketScript  = redis.NewScript(luascript.MustCompose(scripts, "scripts/bucket.lua").Text)
+	bucketsScript = redis.NewScript(luascript.MustCompose(scripts, "scripts/buckets.lua").Text)
+	decideScript  = redis.NewScript(luascript.MustCompose(scripts, "scripts/decide.lua").Text)
 )
 
 // operation is the first argument of decide.lua.

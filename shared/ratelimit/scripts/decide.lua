@@ -8,8 +8,8 @@
 --       2 now      µs, in tests; otherwise ""
 --       3 checks   how many
 --       4 channel  where refunds are published
---       then for each check: the id to publish, cost, 1 if its denial denies all checks (0 in shadow
---       mode), how many rules;
+--       then for each check: the id to publish, cost, 1 if its denial denies all checks or 0 in
+--       shadow mode, how many rules;
 --       and for each of its rules: definition (see prelude.lua), limit, window µs, burst, tick µs
 -- Reply {1 allowed | 0 denied,
 --       then for each check: 1 it fits | 0,

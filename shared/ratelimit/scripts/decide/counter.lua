@@ -26,7 +26,7 @@ function counter.open(r, stored, at)
   r.elapsed = floor((at - r.start) / r.tick) -- in ticks
 end
 
--- Returns the first tick of a window, from 0 on, at which a cost fits next to the previous window's.
+-- Returns the first tick of a window at which a cost fits next to what the previous window counts.
 local function first_tick(r, previous, cost)
   if previous == 0 then return 0 end
   return max(0, r.ticks - floor((r.limit - cost) * r.ticks / previous))

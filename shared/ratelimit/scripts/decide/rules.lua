@@ -20,8 +20,8 @@ local algorithms = {
   token_bucket = bucket, gcra = bucket, fixed_window = fixed, sliding_window_counter = counter, sliding_window = exact,
 }
 
--- Returns the rule that the five arguments from a on describe, opened in a state. ring is the key of
--- its ring, if it has one.
+-- Returns the rule that the five arguments from a on describe, opened in a state. ring is the key
+-- of its ring, if it has one.
 local function open_rule(a, name, algorithm, state, ring)
   local r = {
     definition = ARGV[a], algorithm = algorithms[algorithm], limit = tonumber(ARGV[a + 1]),
