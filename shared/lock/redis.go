@@ -2,7 +2,7 @@ package lock
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -11,29 +11,20 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sluicehq/sluice/shared/luascript"
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-var (
-	//go:embed scripts/acquire.lua
-	acquireSource string
-	//go:embed scripts/renew.lua
-	renewSource string
-	//go:embed scripts/release.lua
-	releaseSource string
-	//go:embed scripts/force.lua
-	forceSource string
-	//go:embed scripts/inspect.lua
-	inspectSource string
-	//go:embed scripts/raise.lua
-	raiseSource string
+//go:embed scripts
+var scripts embed.FS
 
-	acquireScript = redis.NewScript(acquireSource)
-	renewScript   = redis.NewScript(renewSource)
-	releaseScript = redis.NewScript(releaseSource)
-	forceScript   = redis.NewScript(forceSource)
-	inspectScript = redis.NewScript(inspectSource)
-	raiseScript   = redis.NewScript(raiseSource)
+var (
+	acquireScript = redis.NewScript(luascript.MustCompose(scripts, "scripts/acquire.lua").Text)
+	renewScript   = redis.NewScript(luascript.MustCompose(scripts, "scripts/renew.lua").Text)
+	releaseScript = redis.NewScript(luascript.MustCompose(scripts, "scripts/release.lua").Text)
+	forceScript   = redis.NewScript(luascript.MustCompose(scripts, "scripts/force.lua").Text)
+	inspectScript = redis.NewScript(luascript.MustCompose(scripts, "scripts/inspect.lua").Text)
+	raiseScript   = redis.NewScript(luascript.MustCompose(scripts, "scripts/raise.lua").Text)
 )
 
 // linger is how long the state of a free lock stays in Redis after its lease. Until then the next

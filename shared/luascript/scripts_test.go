@@ -14,7 +14,7 @@ import (
 )
 
 // domains are the packages that have scripts.
-func domains() []string { return []string{"ratelimit"} }
+func domains() []string { return []string{"lock", "ratelimit"} }
 
 // luaFiles returns the text of each file of a folder and its subfolders.
 func luaFiles(t *testing.T, files fs.FS) map[string]string {
