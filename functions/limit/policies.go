@@ -12,9 +12,6 @@ import (
 	"github.com/sluicehq/sluice/shared/policy/dynamopolicy"
 )
 
-// maxPage bounds a page of a listing. It is also the default.
-const maxPage = 100
-
 // storedBody is the JSON form of a stored policy.
 type storedBody struct {
 	policy.Document
@@ -141,14 +138,14 @@ func (a *api) listPolicies(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	limit := int64(maxPage)
+	limit := dynamopolicy.MaxPage
 	if query.Has("limit") {
-		if limit, err = strconv.ParseInt(query.Get("limit"), 10, 32); err != nil || limit < 1 || limit > maxPage {
-			return fault.Invalid("limit", "must be 1 to %d", maxPage)
+		if limit, err = strconv.Atoi(query.Get("limit")); err != nil {
+			return fault.Invalid("limit", "must be a whole number")
 		}
 	}
 
-	policies, next, err := a.store.List(r.Context(), int32(limit), query.Get("cursor"))
+	policies, next, err := a.store.List(r.Context(), limit, query.Get("cursor"))
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,8 @@
 //
 // A denial is a [Decision], not an error; [Decision.Err] converts it into one that matches
 // [ErrDenied]. Every method validates its input and names all invalid fields in an error that
-// matches [ErrInvalid].
+// matches [ErrInvalid]. An error that matches no exported error of this package and is not that of
+// the context is a defect, for example a foreign value in one of the limiter's keys.
 //
 // # Stability
 //

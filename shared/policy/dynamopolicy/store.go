@@ -91,10 +91,19 @@ type Condition struct {
 // attempts bounds how often an unconditional write is retried after concurrent writes.
 const attempts = 8
 
-// Put writes a normalized policy and reports whether it was created. Errors:
-// [policy.ErrPreconditionFailed], [policy.ErrUnavailable].
-func (s *Store) Put(ctx context.Context, p policy.Policy,
-	when Condition) (stored policy.Stored, created bool, err error) {
+// Put normalizes and writes a policy, and reports whether it was created. Errors:
+// [policy.ErrInvalid], [policy.ErrPreconditionFailed], [policy.ErrUnavailable].
+func (s *Store) Put(
+	ctx context.Context, p policy.Policy, when Condition,
+) (stored policy.Stored, created bool, err error) {
+	if p, err = p.Normalize(); err != nil {
+		return policy.Stored{}, false, err
+	}
+	text, err := json.Marshal(p.Document())
+	if err != nil {
+		return policy.Stored{}, false, fmt.Errorf("error encoding a policy: %w", err)
+	}
+
 	for range attempts {
 		before, err := s.check(ctx, p.Name, when)
 		if err != nil {
@@ -102,19 +111,16 @@ func (s *Store) Put(ctx context.Context, p policy.Policy,
 		}
 		now := s.now().UTC().Truncate(time.Millisecond)
 		stored = policy.Stored{Policy: p, Version: before.version + 1, UpdatedAt: now}
-		text, err := json.Marshal(p.Document())
-		if err != nil {
-			return policy.Stored{}, false, fmt.Errorf("error encoding a policy: %w", err)
-		}
 		err = s.write(ctx, p.Name, before.version,
 			map[string]types.AttributeValue{"policy": str(string(text)), "updated_at": str(instant.Format(now))})
 		if err == nil {
 			return stored, !before.exists, nil
 		}
-		if fault.CodeOf(err) != fault.PreconditionFailed {
+		if !errors.Is(err, policy.ErrPreconditionFailed) {
 			return policy.Stored{}, false, err
 		}
 	}
+
 	return policy.Stored{}, false, changed(p.Name)
 }
 
@@ -130,7 +136,7 @@ func (s *Store) Delete(ctx context.Context, name string, when Condition) error {
 			return notFound(name)
 		}
 		deleted := map[string]types.AttributeValue{"deleted_at": str(instant.Format(s.now()))}
-		if err = s.write(ctx, name, before.version, deleted); fault.CodeOf(err) != fault.PreconditionFailed {
+		if err = s.write(ctx, name, before.version, deleted); !errors.Is(err, policy.ErrPreconditionFailed) {
 			return err
 		}
 	}
@@ -189,10 +195,16 @@ func changed(name string) error {
 	return fault.New(fault.PreconditionFailed, "the policy %q was changed concurrently; read it again", name)
 }
 
-// List reads a page of up to limit policies in arbitrary order. cursor is "" for the first page,
-// then the next of the page before; next is "" on the last page. Errors: [policy.ErrInvalid] for an
-// invalid cursor, [policy.ErrUnavailable].
-func (s *Store) List(ctx context.Context, limit int32, cursor string) (page []policy.Stored, next string, err error) {
+// MaxPage is the largest limit of [Store.List].
+const MaxPage = 100
+
+// List reads a page of up to limit policies, 1 to [MaxPage], in arbitrary order. cursor is "" for
+// the first page, then the next of the page before; next is "" on the last page. Errors:
+// [policy.ErrInvalid] with the field "limit" or "cursor", [policy.ErrUnavailable].
+func (s *Store) List(ctx context.Context, limit int, cursor string) (page []policy.Stored, next string, err error) {
+	if limit < 1 || limit > MaxPage {
+		return nil, "", fault.Invalid("limit", "must be 1 to %d", MaxPage)
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	input := &dynamodb.ScanInput{TableName: aws.String(s.table)}
@@ -204,7 +216,7 @@ func (s *Store) List(ctx context.Context, limit int32, cursor string) (page []po
 		input.ExclusiveStartKey = key(string(name))
 	}
 	for { // the items of deleted policies do not fill the page
-		input.Limit = aws.Int32(limit - int32(len(page)))
+		input.Limit = aws.Int32(int32(limit - len(page)))
 		out, err := s.client.Scan(ctx, input)
 		if err != nil {
 			return nil, "", fault.Unavailable("policy", err)
@@ -222,7 +234,7 @@ func (s *Store) List(ctx context.Context, limit int32, cursor string) (page []po
 		if !more {
 			return page, "", nil
 		}
-		if int32(len(page)) >= limit {
+		if len(page) >= limit {
 			return page, base64.RawURLEncoding.EncodeToString([]byte(last.Value)), nil
 		}
 		input.ExclusiveStartKey = out.LastEvaluatedKey

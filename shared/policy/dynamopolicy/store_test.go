@@ -59,7 +59,7 @@ func TestPut(t *testing.T) {
 		p.Description, p.NoDenyCache = "ü", true
 		p.Overrides = []policy.Override{{Key: "bot-*", Mode: policy.Deny}, {Key: "gold", Rules: p.Rules}}
 		_, err := s.Get(t.Context(), "login")
-		require.Equal(t, fault.PolicyNotFound, fault.CodeOf(err))
+		require.ErrorIs(t, err, policy.ErrNotFound)
 
 		stored, created, err := s.Put(t.Context(), p, always)
 		require.NoError(t, err)
@@ -78,6 +78,15 @@ func TestPut(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, created)
 		require.EqualValues(t, 2, stored.Version)
+	})
+
+	t.Run("invalid policy: is refused", func(t *testing.T) {
+		t.Parallel()
+		s := open(t)
+		_, _, err := s.Put(t.Context(), policy.Policy{Name: "login"}, always)
+		require.ErrorIs(t, err, policy.ErrInvalid)
+		_, err = s.Get(t.Context(), "login")
+		require.ErrorIs(t, err, policy.ErrNotFound)
 	})
 
 	t.Run("condition: decides whether the policy is written", func(t *testing.T) {
@@ -160,18 +169,18 @@ func TestPut(t *testing.T) {
 func TestDelete(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	require.Equal(t, fault.PolicyNotFound, fault.CodeOf(s.Delete(t.Context(), "p", always)))
-	require.Equal(t, fault.PreconditionFailed, fault.CodeOf(s.Delete(t.Context(), "p", existing)))
+	require.ErrorIs(t, s.Delete(t.Context(), "p", always), policy.ErrNotFound)
+	require.ErrorIs(t, s.Delete(t.Context(), "p", existing), policy.ErrPreconditionFailed)
 	first := put(t, s, "p", 1, absent)
 	second := put(t, s, "p", 2, always)
-	require.Equal(t, fault.PreconditionFailed, fault.CodeOf(s.Delete(t.Context(), "p", matching(first))))
+	require.ErrorIs(t, s.Delete(t.Context(), "p", matching(first)), policy.ErrPreconditionFailed)
 	require.NoError(t, s.Delete(t.Context(), "p", matching(second)))
 
 	_, err := s.Get(t.Context(), "p")
-	require.Equal(t, fault.PolicyNotFound, fault.CodeOf(err))
-	require.Equal(t, fault.PolicyNotFound, fault.CodeOf(s.Delete(t.Context(), "p", always)))
+	require.ErrorIs(t, err, policy.ErrNotFound)
+	require.ErrorIs(t, s.Delete(t.Context(), "p", always), policy.ErrNotFound)
 	_, _, err = s.Put(t.Context(), limited(t, "p", 2), matching(second))
-	require.Equal(t, fault.PreconditionFailed, fault.CodeOf(err))
+	require.ErrorIs(t, err, policy.ErrPreconditionFailed)
 	page, _, err := s.List(t.Context(), 10, "")
 	require.NoError(t, err)
 	require.Empty(t, page)
@@ -214,6 +223,10 @@ func TestList(t *testing.T) {
 	require.Equal(t, want, got)
 	require.LessOrEqual(t, pages, 3)
 
+	for _, limit := range []int{-1, 0, dynamopolicy.MaxPage + 1} {
+		_, _, err := s.List(t.Context(), limit, "")
+		require.ErrorIs(t, err, policy.ErrInvalid, limit)
+	}
 	for _, cursor := range []string{"???", "", "Li4v"} { // not base64, the first page, not a name
 		_, _, err := s.List(t.Context(), 3, cursor)
 		require.Equal(t, cursor != "", fault.CodeOf(err) == fault.InvalidRequest, cursor)
@@ -227,11 +240,11 @@ func TestUnreachableTable(t *testing.T) {
 	cfg.RetryMaxAttempts = 1
 	s := dynamopolicy.New(dynamodb.NewFromConfig(cfg), "policies")
 	_, err := s.Get(t.Context(), "p")
-	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err))
+	require.ErrorIs(t, err, policy.ErrUnavailable)
 	_, _, err = s.Put(t.Context(), limited(t, "p", 1), always)
-	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err))
-	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(s.Delete(t.Context(), "p", always)))
+	require.ErrorIs(t, err, policy.ErrUnavailable)
+	require.ErrorIs(t, s.Delete(t.Context(), "p", always), policy.ErrUnavailable)
 	_, _, err = s.List(t.Context(), 1, "")
-	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err))
-	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(s.Ping(t.Context())))
+	require.ErrorIs(t, err, policy.ErrUnavailable)
+	require.ErrorIs(t, s.Ping(t.Context()), policy.ErrUnavailable)
 }
