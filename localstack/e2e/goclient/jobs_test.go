@@ -18,7 +18,7 @@ import (
 	"github.com/sluicehq/sluice/client/consumer"
 )
 
-// inbox is the handler of a loop on a queue: it fails a job of {"fail": n} n times.
+// inbox records the messages that it handles. It fails a job with the payload {"fail": n} n times.
 type inbox struct {
 	mu   sync.Mutex
 	seen []consumer.Message
@@ -55,7 +55,7 @@ func (i *inbox) of(id string) []consumer.Message {
 	return out
 }
 
-// consume runs a loop on a queue until the test ends.
+// consume runs a consumer on a queue until the test ends.
 func consume(t *testing.T, queue string) *inbox {
 	t.Helper()
 	box := &inbox{}
@@ -84,55 +84,77 @@ func becomes(t *testing.T, q *client.Queue, id string, want client.JobState) cli
 	return j
 }
 
-func TestJobsGoFromPushToAckThroughTheLoop(t *testing.T) {
+func TestConsumer(t *testing.T) {
 	t.Parallel()
-	box, q, ctx := consume(t, "orders"), connect(t).Queue("orders"), t.Context()
+	t.Run("Run acknowledges, repeats and gives up", func(t *testing.T) {
+		t.Parallel()
+		box, q, ctx := consume(t, "orders"), connect(t).Queue("orders"), t.Context()
 
-	t.Run("a job that succeeds", func(t *testing.T) {
+		t.Run("a job that succeeds", func(t *testing.T) {
+			id := name("job")
+			receipt, err := q.Push(ctx, client.Job{ID: id, Payload: order{ID: "a"}, Delay: 200 * time.Millisecond,
+				MaxAttempts: 3, Headers: map[string]string{"tenant": "gold"}})
+			require.NoError(t, err)
+			require.Equal(t, client.JobScheduled, receipt.State)
+			again, err := q.Push(ctx, client.Job{ID: id, Payload: order{ID: "b"}})
+			require.NoError(t, err)
+			require.True(t, again.Duplicate)
+			require.True(t, again.PayloadDiffers)
+
+			becomes(t, q, id, client.JobSucceeded)
+			seen := box.of(id)
+			require.Len(t, seen, 1)
+			require.Equal(t, "gold", seen[0].Headers["tenant"])
+			require.Equal(t, receipt.RunAt, seen[0].RunAt)
+			require.Equal(t, 1, seen[0].Attempt)
+		})
+		t.Run("a job that fails twice", func(t *testing.T) {
+			id := name("job")
+			_, err := q.Push(ctx, client.Job{ID: id, Payload: order{Fail: 2}, MaxAttempts: 3})
+			require.NoError(t, err)
+			require.Equal(t, 3, becomes(t, q, id, client.JobSucceeded).Attempt)
+			require.Len(t, box.of(id), 3)
+		})
+		t.Run("a job that always fails, and is redriven", func(t *testing.T) {
+			id := name("job")
+			_, err := q.Push(ctx, client.Job{ID: id, Payload: order{Fail: 2}, MaxAttempts: 2})
+			require.NoError(t, err)
+			require.Equal(t, "attempt 2 failed", becomes(t, q, id, client.JobDead).LastError)
+			moved, err := q.Redrive(ctx, client.RedriveOptions{IDs: []string{id, name("unknown")}})
+			require.NoError(t, err)
+			require.EqualValues(t, 1, moved)
+			becomes(t, q, id, client.JobDead)
+		})
+		t.Run("a job with one attempt", func(t *testing.T) {
+			id := name("job")
+			_, err := q.Push(ctx, client.Job{ID: id, Payload: order{}})
+			require.NoError(t, err)
+			becomes(t, q, id, client.JobDispatched)
+			require.Eventually(t, func() bool { return len(box.of(id)) == 1 }, patience, 10*time.Millisecond)
+		})
+	})
+
+	t.Run("Lambda handles the event of a FIFO queue", func(t *testing.T) {
+		t.Parallel()
+		box, q, ctx := &inbox{}, connect(t).Queue("pay.fifo"), t.Context()
+		handler, err := consumer.New(consumer.Config{Client: connect(t), Handle: box.handle})
+		require.NoError(t, err)
 		id := name("job")
-		receipt, err := q.Push(ctx, client.Job{ID: id, Payload: order{ID: "a"}, Delay: 200 * time.Millisecond,
-			MaxAttempts: 3, Headers: map[string]string{"tenant": "gold"}})
+		_, err = q.Push(ctx, client.Job{ID: id, Payload: order{}, MaxAttempts: 2, Group: "g"})
 		require.NoError(t, err)
-		require.Equal(t, client.JobScheduled, receipt.State)
-		again, err := q.Push(ctx, client.Job{ID: id, Payload: order{ID: "b"}})
+		text, err := json.Marshal(events.SQSEvent{Records: []events.SQSMessage{receive(t, "pay.fifo")}})
 		require.NoError(t, err)
-		require.True(t, again.Duplicate)
-		require.True(t, again.PayloadDiffers)
-
+		var event consumer.Event // as lambda.Start decodes it
+		require.NoError(t, json.Unmarshal(text, &event))
+		response, err := handler.Lambda(ctx, event)
+		require.NoError(t, err)
+		require.Empty(t, response.BatchItemFailures)
+		require.Len(t, box.of(id), 1)
 		becomes(t, q, id, client.JobSucceeded)
-		seen := box.of(id)
-		require.Len(t, seen, 1)
-		require.Equal(t, "gold", seen[0].Headers["tenant"])
-		require.Equal(t, receipt.RunAt, seen[0].RunAt)
-		require.Equal(t, 1, seen[0].Attempt)
-	})
-	t.Run("a job that fails twice", func(t *testing.T) {
-		id := name("job")
-		_, err := q.Push(ctx, client.Job{ID: id, Payload: order{Fail: 2}, MaxAttempts: 3})
-		require.NoError(t, err)
-		require.Equal(t, 3, becomes(t, q, id, client.JobSucceeded).Attempt)
-		require.Len(t, box.of(id), 3)
-	})
-	t.Run("a job that always fails, and is redriven", func(t *testing.T) {
-		id := name("job")
-		_, err := q.Push(ctx, client.Job{ID: id, Payload: order{Fail: 2}, MaxAttempts: 2})
-		require.NoError(t, err)
-		require.Equal(t, "attempt 2 failed", becomes(t, q, id, client.JobDead).LastError)
-		moved, err := q.Redrive(ctx, client.RedriveOptions{IDs: []string{id, name("unknown")}})
-		require.NoError(t, err)
-		require.EqualValues(t, 1, moved)
-		becomes(t, q, id, client.JobDead)
-	})
-	t.Run("a job of one attempt", func(t *testing.T) {
-		id := name("job")
-		_, err := q.Push(ctx, client.Job{ID: id, Payload: order{}})
-		require.NoError(t, err)
-		becomes(t, q, id, client.JobDispatched)
-		require.Eventually(t, func() bool { return len(box.of(id)) == 1 }, patience, 10*time.Millisecond)
 	})
 }
 
-// receive takes the next message of a queue, as Lambda does for a function.
+// receive returns the next message of a queue, as Lambda does for a function.
 func receive(t *testing.T, queue string) events.SQSMessage {
 	t.Helper()
 	var out *sqs.ReceiveMessageOutput
@@ -158,103 +180,87 @@ func receive(t *testing.T, queue string) events.SQSMessage {
 	return m
 }
 
-func TestTheLambdaHandlerTakesWhatTheQueueHolds(t *testing.T) {
+func TestQueue(t *testing.T) {
 	t.Parallel()
-	box, q, ctx := &inbox{}, connect(t).Queue("pay.fifo"), t.Context()
-	handler, err := consumer.New(consumer.Config{Client: connect(t), Handle: box.handle})
-	require.NoError(t, err)
-	id := name("job")
-	_, err = q.Push(ctx, client.Job{ID: id, Payload: order{}, MaxAttempts: 2, Group: "g"})
-	require.NoError(t, err)
-	text, err := json.Marshal(events.SQSEvent{Records: []events.SQSMessage{receive(t, "pay.fifo")}})
-	require.NoError(t, err)
-	var event consumer.Event // as lambda.Start decodes it
-	require.NoError(t, json.Unmarshal(text, &event))
-	response, err := handler.Lambda(ctx, event)
-	require.NoError(t, err)
-	require.Empty(t, response.BatchItemFailures)
-	require.Len(t, box.of(id), 1)
-	becomes(t, q, id, client.JobSucceeded)
-}
-
-func TestAScheduledJobIsReadChangedListedAndCanceled(t *testing.T) {
-	t.Parallel()
-	q, ctx, id := connect(t).Queue("orders"), t.Context(), name("job:1")
-	_, err := q.Push(ctx, client.Job{ID: id, Payload: "old", Delay: time.Hour})
-	require.NoError(t, err)
-	at := time.Now().Add(2 * time.Hour).UTC().Truncate(time.Millisecond)
-	changed, err := q.Reschedule(ctx, id, client.JobChange{RunAt: at, Payload: "new"})
-	require.NoError(t, err)
-	require.Equal(t, at, changed.RunAt)
-	require.JSONEq(t, `"new"`, string(changed.Payload))
-
-	found := false
-	for j, err := range q.List(ctx, client.JobScheduled) {
+	t.Run("reads, changes, lists and cancels a scheduled job", func(t *testing.T) {
+		t.Parallel()
+		q, ctx, id := connect(t).Queue("orders"), t.Context(), name("job:1")
+		_, err := q.Push(ctx, client.Job{ID: id, Payload: "old", Delay: time.Hour})
 		require.NoError(t, err)
-		found = found || j.ID == id
-	}
-	require.True(t, found)
-
-	settled, err := q.Cancel(ctx, id)
-	require.NoError(t, err)
-	require.Equal(t, client.JobCanceled, settled.State)
-	_, err = q.Reschedule(ctx, id, client.JobChange{RunAt: at})
-	require.ErrorIs(t, err, client.ErrJobConflict)
-	var e *client.Error
-	require.ErrorAs(t, err, &e)
-	require.Equal(t, client.JobCanceled, e.State)
-	_, err = q.Get(ctx, name("unknown"))
-	require.ErrorIs(t, err, client.ErrJobNotFound)
-	_, err = connect(t).Queue("unknown").Push(ctx, client.Job{})
-	require.ErrorIs(t, err, client.ErrQueueNotFound)
-}
-
-func TestABatchIsTakenInOnceWhateverIsRepeated(t *testing.T) {
-	t.Parallel()
-	q, ctx := connect(t).Queue("paused"), t.Context()
-	_, err := q.Pause(ctx, time.Time{})
-	require.NoError(t, err)
-	jobs := make([]client.Job, 700)
-	for i := range jobs {
-		jobs[i] = client.Job{ID: fmt.Sprintf("%s-%d", name("batch"), i), Payload: i}
-	}
-	jobs[3].MaxAttempts = 101
-	for round := range 2 {
-		results, err := q.PushBatch(ctx, jobs)
+		at := time.Now().Add(2 * time.Hour).UTC().Truncate(time.Millisecond)
+		changed, err := q.Reschedule(ctx, id, client.JobChange{RunAt: at, Payload: "new"})
 		require.NoError(t, err)
-		for i, r := range results {
-			if i == 3 {
-				require.ErrorIs(t, r.Err, client.ErrInvalidRequest)
-				continue
-			}
-			require.NoError(t, r.Err)
-			require.Equal(t, jobs[i].ID, r.ID)
-			require.Equal(t, round == 1, r.Duplicate)
+		require.Equal(t, at, changed.RunAt)
+		require.JSONEq(t, `"new"`, string(changed.Payload))
+
+		found := false
+		for j, err := range q.List(ctx, client.JobScheduled) {
+			require.NoError(t, err)
+			found = found || j.ID == id
 		}
-	}
-	stats, err := q.Stats(ctx)
-	require.NoError(t, err)
-	require.True(t, stats.Paused)
-	require.EqualValues(t, 699, stats.Due)
-	all, err := connect(t).Queues(ctx)
-	require.NoError(t, err)
-	require.Len(t, all, 3)
-	stats, err = q.Resume(ctx)
-	require.NoError(t, err)
-	require.False(t, stats.Paused)
-}
+		require.True(t, found)
 
-func TestAnAckOfAnotherAttemptIsAConflict(t *testing.T) {
-	t.Parallel()
-	q, ctx, id := connect(t).Queue("orders"), t.Context(), name("job")
-	_, err := q.Push(ctx, client.Job{ID: id, Delay: time.Hour, MaxAttempts: 2})
-	require.NoError(t, err)
-	_, ackErr := q.Ack(ctx, id, 1)
-	_, nackErr := q.Nack(ctx, id, 2, client.NackOptions{Error: "forged"})
-	for _, err := range []error{ackErr, nackErr} {
+		settled, err := q.Cancel(ctx, id)
+		require.NoError(t, err)
+		require.Equal(t, client.JobCanceled, settled.State)
+		_, err = q.Reschedule(ctx, id, client.JobChange{RunAt: at})
 		require.ErrorIs(t, err, client.ErrJobConflict)
-		e, ok := errors.AsType[*client.Error](err)
-		require.True(t, ok)
-		require.Equal(t, client.JobScheduled, e.State)
-	}
+		var e *client.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, client.JobCanceled, e.State)
+		_, err = q.Get(ctx, name("unknown"))
+		require.ErrorIs(t, err, client.ErrJobNotFound)
+		_, err = connect(t).Queue("unknown").Push(ctx, client.Job{})
+		require.ErrorIs(t, err, client.ErrQueueNotFound)
+	})
+
+	t.Run("enqueues each job of a repeated batch once", func(t *testing.T) {
+		t.Parallel()
+		q, ctx := connect(t).Queue("paused"), t.Context()
+		_, err := q.Pause(ctx, time.Time{})
+		require.NoError(t, err)
+		jobs := make([]client.Job, 700)
+		for i := range jobs {
+			jobs[i] = client.Job{ID: fmt.Sprintf("%s-%d", name("batch"), i), Payload: i}
+		}
+		jobs[3].MaxAttempts = 101
+		for round := range 2 {
+			results, err := q.PushBatch(ctx, jobs)
+			require.NoError(t, err)
+			for i, r := range results {
+				if i == 3 {
+					require.ErrorIs(t, r.Err, client.ErrInvalidRequest)
+					continue
+				}
+				require.NoError(t, r.Err)
+				require.Equal(t, jobs[i].ID, r.ID)
+				require.Equal(t, round == 1, r.Duplicate)
+			}
+		}
+		stats, err := q.Stats(ctx)
+		require.NoError(t, err)
+		require.True(t, stats.Paused)
+		require.EqualValues(t, 699, stats.Due)
+		all, err := connect(t).Queues(ctx)
+		require.NoError(t, err)
+		require.Len(t, all, 3)
+		stats, err = q.Resume(ctx)
+		require.NoError(t, err)
+		require.False(t, stats.Paused)
+	})
+
+	t.Run("refuses an acknowledgement of another attempt", func(t *testing.T) {
+		t.Parallel()
+		q, ctx, id := connect(t).Queue("orders"), t.Context(), name("job")
+		_, err := q.Push(ctx, client.Job{ID: id, Delay: time.Hour, MaxAttempts: 2})
+		require.NoError(t, err)
+		_, ackErr := q.Ack(ctx, id, 1)
+		_, nackErr := q.Nack(ctx, id, 2, client.NackOptions{Error: "forged"})
+		for _, err := range []error{ackErr, nackErr} {
+			require.ErrorIs(t, err, client.ErrJobConflict)
+			e, ok := errors.AsType[*client.Error](err)
+			require.True(t, ok)
+			require.Equal(t, client.JobScheduled, e.State)
+		}
+	})
 }

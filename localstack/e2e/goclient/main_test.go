@@ -1,4 +1,5 @@
-// Package goclient tests the Go client against the local stack, signed, through its front door.
+// Package goclient tests the Go client against the local stack, with signed requests through its
+// gateway.
 package goclient
 
 import (
@@ -18,7 +19,7 @@ import (
 const (
 	accessKey, secretKey = "AKIDEXAMPLE", "a-secret-that-only-the-gateway-knows"
 
-	patience = 20 * time.Second // far above what a busy machine needs
+	patience = 20 * time.Second // longer than a busy machine needs
 )
 
 var system *stack.Stack

@@ -15,7 +15,7 @@ import (
 	"github.com/sluicehq/sluice/shared/routes"
 )
 
-func TestRequestsAreSignedAsAPIGatewayVerifiesThem(t *testing.T) {
+func TestSigning(t *testing.T) {
 	t.Parallel()
 	var fronted atomic.Pointer[gateway.Gateway]
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,11 +36,10 @@ func TestRequestsAreSignedAsAPIGatewayVerifiesThem(t *testing.T) {
 	}
 	ctx := t.Context()
 	for what, err := range map[string]error{
-		"a name with a colon": second(signed("secret").Inspect(ctx, "order:42.a_b-c", client.ConsistencyStrong)),
-		"a strange key":       second(signed("secret").Peek(ctx, "login", "a b+c/ä?&=%~*'()")),
-		"a body":              second(signed("secret").Queue("q").Push(ctx, client.Job{Payload: "<ä>"})),
-		"conditions": second(signed("secret").PutPolicy(ctx, client.Policy{Name: "p"},
-			client.IfMatch(`"1-ab"`))),
+		"a name with a colon":           second(signed("secret").Inspect(ctx, "order:42.a_b-c", client.ConsistencyStrong)),
+		"a key with special characters": second(signed("secret").Peek(ctx, "login", "a b+c/ä?&=%~*'()")),
+		"a body":                        second(signed("secret").Queue("q").Push(ctx, client.Job{Payload: "<ä>"})),
+		"a condition":                   second(signed("secret").PutPolicy(ctx, client.Policy{Name: "p"}, client.IfMatch(`"1-ab"`))),
 	} {
 		require.NoError(t, err, what)
 	}
@@ -50,7 +49,7 @@ func TestRequestsAreSignedAsAPIGatewayVerifiesThem(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// accepting is a function that answers every event.
+// accepting answers every event.
 type accepting struct{}
 
 func (accepting) Invoke(context.Context, string, []byte) ([]byte, error) {

@@ -1,0 +1,81 @@
+// Package publicline tests what a Go program outside the repository gets when it imports the
+// client: few modules, and no types of the rest of the repository.
+package publicline
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// maxModules bounds the build list of a module that imports the client, including that module.
+const maxModules = 25
+
+const outsideModule = `module outside.example/shop
+
+go 1.26.0
+
+require github.com/sluicehq/sluice/client v0.1.0
+
+replace github.com/sluicehq/sluice/client => `
+
+const outsideMain = `package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sluicehq/sluice/client"
+	"github.com/sluicehq/sluice/client/consumer"
+	"github.com/sluicehq/sluice/client/fence"
+)
+
+func main() {
+	c, err := client.New(client.Config{Endpoint: "https://abc123.execute-api.eu-central-1.amazonaws.com"})
+	if err != nil {
+		panic(err)
+	}
+	rule := client.Rule{Name: "burst", Algorithm: client.AlgorithmGCRA, Limit: 5}
+	_, err = c.PutPolicy(context.Background(), client.Policy{Name: "login", Rules: []client.Rule{rule}})
+	fmt.Println(err, fence.New(nil))
+	_, err = consumer.New(consumer.Config{Client: c})
+	fmt.Println(err)
+}
+`
+
+func TestOutsideModule(t *testing.T) {
+	t.Parallel()
+	client, err := filepath.Abs("../../client")
+	require.NoError(t, err)
+	sums, err := os.ReadFile(filepath.Join(client, "go.sum"))
+	require.NoError(t, err)
+
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": outsideModule + client + "\n", "go.sum": string(sums), "main.go": outsideMain,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+
+	goIn(t, dir, "build", "-o", filepath.Join(dir, "shop"), ".")
+	modules := strings.Fields(goIn(t, dir, "list", "-m", "-f", "{{.Path}}", "all"))
+	require.LessOrEqual(t, len(modules), maxModules, "%s", strings.Join(modules, "\n"))
+	require.NotContains(t, modules, "github.com/sluicehq/sluice", "the client requires nothing of the root module")
+}
+
+// goIn runs a go command in a module that is not part of a workspace, and returns its output.
+func goIn(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	var failure strings.Builder
+	cmd.Stderr = &failure
+	out, err := cmd.Output()
+	require.NoError(t, err, failure.String())
+	return string(out)
+}
