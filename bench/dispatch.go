@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sluicehq/sluice/bench/measure"
-	"github.com/sluicehq/sluice/localstack/cloud"
+	"github.com/sluicehq/sluice/localstack/localaws"
 	"github.com/sluicehq/sluice/shared/delayqueue"
 	"github.com/sluicehq/sluice/shared/delayqueue/sqssender"
 	"github.com/sluicehq/sluice/shared/dispatch"
@@ -96,7 +96,7 @@ func dispatchThroughput(ctx context.Context, s *suite) error {
 		return err
 	}
 	defer db.close()
-	local, err := cloud.Start("127.0.0.1:0")
+	local, err := localaws.Start("127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("error starting SQS: %w", err)
 	}

@@ -14,11 +14,11 @@ import (
 
 	"github.com/sluicehq/sluice/bench/measure"
 	"github.com/sluicehq/sluice/bench/report"
-	"github.com/sluicehq/sluice/localstack/cloud"
+	"github.com/sluicehq/sluice/localstack/localaws"
 )
 
 func lateness(ctx context.Context, s *suite) error {
-	local, err := cloud.Start("127.0.0.1:0")
+	local, err := localaws.Start("127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("error starting SQS: %w", err)
 	}

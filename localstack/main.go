@@ -91,7 +91,7 @@ func (o *options) register(f *flag.FlagSet) {
 	f.IntVar(&o.lockNodes, "lock-nodes", 3, "further Redis servers for quorum locks; 0 for none")
 	f.DurationVar(&o.tick, "tick", time.Minute, "how often the dispatcher is invoked")
 	f.Var(&o.consumers, "consumer",
-		"`queue=folder` of a Lambda function that gets the queue's messages, such as orders=./localstack/sample; may be repeated")
+		"`queue=folder` of a Lambda function that gets the queue's messages, such as orders=./localstack/sampleconsumer; may be repeated")
 	f.BoolVar(&o.withoutTofu, "without-tofu", false,
 		"of demo: tell of policies with the command line, as it does where neither tofu nor terraform is")
 	f.BoolVar(&o.iam, "require-iam", false, "answer 403 to requests without a signature")
@@ -139,7 +139,7 @@ func (c *consumers) String() string { return "" }
 func (c *consumers) Set(text string) error {
 	queue, folder, found := strings.Cut(text, "=")
 	if !found || queue == "" || folder == "" {
-		return errors.New("must be queue=folder, such as orders=./localstack/sample")
+		return errors.New("must be queue=folder, such as orders=./localstack/sampleconsumer")
 	}
 	if *c == nil {
 		*c = make(map[string]string)

@@ -191,7 +191,7 @@ func TestWhatHindersTheStartIsOneClearLine(t *testing.T) {
 		"go is missing": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0"},
 			[]string{"PATH=/nowhere"}, "go is not on the PATH"},
 		"a consumer is for an unknown queue": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0",
-			"--consumer", "x=./localstack/sample"}, os.Environ(), `the queue "x", which is not among --queues`},
+			"--consumer", "x=./localstack/sampleconsumer"}, os.Environ(), `the queue "x", which is not among --queues`},
 		"a queue's name is none": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0",
 			"--queues", "or/ders"}, os.Environ(), `the queue "or/ders"`},
 	} {

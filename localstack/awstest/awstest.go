@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/sluicehq/sluice/localstack/cloud"
+	"github.com/sluicehq/sluice/localstack/localaws"
 )
 
 // AWS is a running local AWS of the test's own address; its state is shared by the process, so give
@@ -25,7 +25,7 @@ type AWS struct {
 // Start starts one.
 func Start(t testing.TB) *AWS {
 	t.Helper()
-	c, err := cloud.Start("127.0.0.1:0")
+	c, err := localaws.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

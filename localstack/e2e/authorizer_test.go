@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluicehq/sluice/localstack/cloud"
 	"github.com/sluicehq/sluice/localstack/gateway"
+	"github.com/sluicehq/sluice/localstack/localaws"
 	"github.com/sluicehq/sluice/shared/routes"
 )
 
@@ -34,7 +34,7 @@ func (f functions) Invoke(ctx context.Context, function string, payload []byte) 
 func guardedDoor(t *testing.T, route string, variables map[string]string) string {
 	t.Helper()
 	client := lambda.New(lambda.Options{
-		Region: cloud.Region, BaseEndpoint: aws.String(system.AWSEndpoint),
+		Region: localaws.Region, BaseEndpoint: aws.String(system.AWSEndpoint),
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
 	server := httptest.NewServer(gateway.New(gateway.Config{

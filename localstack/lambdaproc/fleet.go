@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sluicehq/sluice/localstack/child"
+	"github.com/sluicehq/sluice/localstack/subprocess"
 )
 
 // Function is one function's processes.
@@ -96,7 +96,7 @@ func (f *Fleet) run(ctx context.Context, slot int) error {
 		"AWS_LAMBDA_MAX_CONCURRENCY=" + strconv.Itoa(f.fn.Concurrency),
 	}, f.fn.Env...)
 	cmd.Stdout, cmd.Stderr = f.fn.Log, f.fn.Log
-	cmd.SysProcAttr = child.Attr()
+	cmd.SysProcAttr = subprocess.Attr()
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("error starting %s: %w", f.fn.Name, err)
 	}

@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sluicehq/sluice/localstack/child"
+	"github.com/sluicehq/sluice/localstack/subprocess"
 )
 
 // startLimit bounds the start of one server. It is long because a machine may be busy.
@@ -125,7 +125,7 @@ func (s *Server) Restart(ctx context.Context) error {
 	s.log, s.done = &bytes.Buffer{}, make(chan struct{})
 	s.cmd = exec.Command(path, s.args()...) //nolint:gosec,noctx // our own arguments; it outlives ctx, and Stop ends it
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, s.log
-	s.cmd.SysProcAttr = child.Attr()
+	s.cmd.SysProcAttr = subprocess.Attr()
 	if err := s.cmd.Start(); err != nil {
 		return fmt.Errorf("error starting redis-server: %w", err)
 	}

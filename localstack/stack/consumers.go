@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/sluicehq/sluice/localstack/cloud"
 	"github.com/sluicehq/sluice/localstack/lambdaproc"
+	"github.com/sluicehq/sluice/localstack/localaws"
 	"github.com/sluicehq/sluice/localstack/poller"
 )
 
@@ -16,7 +16,7 @@ import (
 const consumerTimeout = 30 * time.Second
 
 // startConsumers runs a function behind each queue that has one, and the poller that feeds it.
-func (s *Stack) startConsumers(ctx context.Context, c *cloud.Cloud, invoker poller.Invoker, binaries string) error {
+func (s *Stack) startConsumers(ctx context.Context, c *localaws.Server, invoker poller.Invoker, binaries string) error {
 	for queue, folder := range s.cfg.Consumers {
 		url, known := s.QueueURLs[queue]
 		if !known {
@@ -28,7 +28,7 @@ func (s *Stack) startConsumers(ctx context.Context, c *cloud.Cloud, invoker poll
 		}
 		fleet, err := lambdaproc.Start(lambdaproc.Function{ //nolint:contextcheck // the processes outlive the start
 			Name: name, Binary: filepath.Join(binaries, path.Base(folder)), RuntimeAPI: c.Host() + "/_runtime/" + name,
-			Env: append(cloud.Env(s.AWSEndpoint), "SLUICE_ENDPOINT="+s.APIURL), Log: s.log,
+			Env: append(localaws.Env(s.AWSEndpoint), "SLUICE_ENDPOINT="+s.APIURL), Log: s.log,
 		})
 		if err != nil {
 			return err

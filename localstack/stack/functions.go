@@ -14,9 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/sluicehq/sluice/localstack/cloud"
 	"github.com/sluicehq/sluice/localstack/gateway"
 	"github.com/sluicehq/sluice/localstack/lambdaproc"
+	"github.com/sluicehq/sluice/localstack/localaws"
 	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
 	"github.com/sluicehq/sluice/shared/lock/dynamolock"
 	"github.com/sluicehq/sluice/shared/policy/dynamopolicy"
@@ -66,7 +66,7 @@ func (s *Stack) createQueues(ctx context.Context) error {
 	return nil
 }
 
-func (s *Stack) createTables(ctx context.Context, c *cloud.Cloud) error {
+func (s *Stack) createTables(ctx context.Context, c *localaws.Server) error {
 	client := dynamodb.NewFromConfig(c.Config())
 	for _, table := range []*dynamodb.CreateTableInput{dynamopolicy.TableInput(policyTable),
 		outbox.TableInput(outboxTable), dynamolock.TableInput(lockTable)} {
@@ -77,12 +77,12 @@ func (s *Stack) createTables(ctx context.Context, c *cloud.Cloud) error {
 	return nil
 }
 
-func (s *Stack) startFunctions(ctx context.Context, c *cloud.Cloud, binaries string, lockNodes []string) error {
+func (s *Stack) startFunctions(ctx context.Context, c *localaws.Server, binaries string, lockNodes []string) error {
 	queues, err := json.Marshal(s.QueueURLs)
 	if err != nil {
 		return fmt.Errorf("error encoding the queues: %w", err)
 	}
-	env := append(cloud.Env(s.AWSEndpoint),
+	env := append(localaws.Env(s.AWSEndpoint),
 		"SLUICE_REDIS_URL="+s.RedisURL, "SLUICE_QUEUES="+string(queues),
 		"SLUICE_POLICY_TABLE="+policyTable, "SLUICE_OUTBOX_TABLE="+outboxTable, "SLUICE_LOCK_TABLE="+lockTable)
 	if len(lockNodes) > 0 {

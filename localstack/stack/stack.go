@@ -18,9 +18,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/sluicehq/sluice/localstack/cloud"
 	"github.com/sluicehq/sluice/localstack/gateway"
 	"github.com/sluicehq/sluice/localstack/lambdaproc"
+	"github.com/sluicehq/sluice/localstack/localaws"
 	"github.com/sluicehq/sluice/localstack/redisserver"
 	"github.com/sluicehq/sluice/localstack/ticker"
 	"github.com/sluicehq/sluice/shared/routes"
@@ -44,7 +44,7 @@ type Config struct {
 	// LockNodes is how many further Redis servers serve quorum locks. Zero is none.
 	LockNodes int
 	// Consumers maps a queue to the folder of a Lambda function of this repository,
-	// "./localstack/sample", that gets its messages.
+	// "./localstack/sampleconsumer", that gets its messages.
 	Consumers map[string]string
 	// Log takes what the functions print. Default: nowhere.
 	Log io.Writer
@@ -123,7 +123,7 @@ func (s *Stack) start(ctx context.Context) error {
 		return inUse("the API", s.cfg.APIAddr, "--api-addr", err)
 	}
 	s.onClose(func() error { return ignoreClosed(listener.Close()) })
-	aws, err := cloud.Start(s.cfg.AWSAddr)
+	aws, err := localaws.Start(s.cfg.AWSAddr)
 	if err != nil {
 		return inUse("AWS", s.cfg.AWSAddr, "--aws-addr", err)
 	}

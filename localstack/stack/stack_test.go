@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) (code int, err error) {
 	system, err = stack.Start(context.Background(), stack.Config{
 		APIAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", Processes: 2, Log: output,
-		Consumers: map[string]string{"orders": "./localstack/sample"},
+		Consumers: map[string]string{"orders": "./localstack/sampleconsumer"},
 	})
 	if err != nil {
 		return 1, err

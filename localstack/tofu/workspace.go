@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/sluicehq/sluice/localstack/child"
+	"github.com/sluicehq/sluice/localstack/subprocess"
 )
 
 // BuildProvider builds the provider of the repository at root into dir, where [Tool.Open] finds it.
@@ -53,7 +53,7 @@ func (w *Workspace) Write(configuration string) error {
 // Run runs the tool in the workspace, and returns all that it printed. It is stopped with ctx.
 func (w *Workspace) Run(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, w.tool.Path, args...) //nolint:gosec // the tool that was asked for
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = w.Dir, w.env, child.Attr()
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = w.Dir, w.env, subprocess.Attr()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return string(out), fmt.Errorf("error running %s %v: %w\n%s", w.tool.Name, args, err, out)

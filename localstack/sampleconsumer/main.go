@@ -1,5 +1,5 @@
 // A consumer function to try things with: `go run ./localstack up --consumer
-// orders=./localstack/sample`.
+// orders=./localstack/sampleconsumer`.
 //
 // It prints each job. A payload such as {"fail_attempts": 2} makes it fail that many attempts.
 package main
@@ -19,7 +19,7 @@ import (
 func main() {
 	c, err := newConsumer(os.Getenv("SLUICE_ENDPOINT"), slog.New(slog.NewJSONHandler(os.Stdout, nil)))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "sample:", err)
+		fmt.Fprintln(os.Stderr, "sampleconsumer:", err)
 		os.Exit(1)
 	}
 	lambda.Start(c.Lambda)

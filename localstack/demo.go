@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicehq/sluice/localstack/child"
 	"github.com/sluicehq/sluice/localstack/demo"
 	"github.com/sluicehq/sluice/localstack/lambdaproc"
 	"github.com/sluicehq/sluice/localstack/stack"
+	"github.com/sluicehq/sluice/localstack/subprocess"
 	"github.com/sluicehq/sluice/localstack/tofu"
 )
 
@@ -83,7 +83,7 @@ func open(ctx context.Context, tool tofu.Tool, root, dir, api string) (*tofu.Wor
 // commandLine runs `sluice` from source.
 func commandLine(ctx context.Context, root, api, input string, args []string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"run", "./cmd/sluice", "--endpoint", api, "--auth", "none"}, args...)...) //nolint:gosec // our own arguments
-	cmd.Dir, cmd.Stdin, cmd.SysProcAttr = root, strings.NewReader(input), child.Attr()
+	cmd.Dir, cmd.Stdin, cmd.SysProcAttr = root, strings.NewReader(input), subprocess.Attr()
 	said, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("error running sluice %v: %w\n%s", args, err, said)

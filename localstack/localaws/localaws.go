@@ -1,9 +1,9 @@
-// Package cloud is the AWS of the local stack: kumo, in this process, behind one address. It serves
+// Package localaws is the AWS of the local stack: kumo, in this process, behind one address. It serves
 // SQS, DynamoDB and Lambda's Runtime API.
 //
 // kumo is a fake, since none of these runs on a laptop. Its state belongs to the process, so names
 // must be unique in it; it validates little; its FIFO queues do not keep order after a redelivery.
-package cloud
+package localaws
 
 import (
 	"context"
@@ -23,8 +23,8 @@ import (
 // Region is the region that the local AWS is in.
 const Region = "eu-central-1"
 
-// Cloud is a running local AWS.
-type Cloud struct {
+// Server is a running local AWS.
+type Server struct {
 	// Endpoint is its base URL.
 	Endpoint string
 
@@ -37,7 +37,7 @@ type Cloud struct {
 var making sync.Mutex //nolint:gochecknoglobals // what it guards is global too
 
 // Start serves at addr, host:port; port 0 takes a free one.
-func Start(addr string) (*Cloud, error) {
+func Start(addr string) (*Server, error) {
 	listener, err := net.Listen("tcp", addr) //nolint:noctx // a loopback listen does not wait
 	if err != nil {
 		return nil, fmt.Errorf("error listening for AWS calls: %w", err)
@@ -56,7 +56,7 @@ func Start(addr string) (*Cloud, error) {
 		ModifyResponse: func(r *http.Response) error { r.Header.Del("X-Amz-Crc32"); return nil },
 		ErrorHandler:   func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
-	c := &Cloud{
+	c := &Server{
 		Endpoint: "http://" + listener.Addr().String(), kumo: backend,
 		server: &http.Server{Handler: proxy, ReadHeaderTimeout: time.Minute},
 	}
@@ -65,10 +65,10 @@ func Start(addr string) (*Cloud, error) {
 }
 
 // Host is the endpoint without its scheme, for AWS_LAMBDA_RUNTIME_API.
-func (c *Cloud) Host() string { return c.Endpoint[len("http://"):] }
+func (c *Server) Host() string { return c.Endpoint[len("http://"):] }
 
 // Config is an SDK configuration for it, with credentials that mean nothing.
-func (c *Cloud) Config() aws.Config { return Config(c.Endpoint) }
+func (c *Server) Config() aws.Config { return Config(c.Endpoint) }
 
 // Config is an SDK configuration for any endpoint of the local stack.
 func Config(endpoint string) aws.Config {
@@ -88,7 +88,7 @@ func Env(endpoint string) []string {
 }
 
 // Close ends it. Calls that are still waiting are cut off.
-func (c *Cloud) Close() error {
+func (c *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
 	_ = c.server.Shutdown(ctx)

@@ -1,5 +1,5 @@
-// Package child ties child processes to this one.
-package child
+// Package subprocess ties child processes to this one.
+package subprocess
 
 import "syscall"
 

@@ -1,4 +1,4 @@
-package cloud
+package localaws
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 )
 
 // CreateFunction registers a function, so that processes may poll for its invocations.
-func (c *Cloud) CreateFunction(ctx context.Context, name string, timeout time.Duration) error {
+func (c *Server) CreateFunction(ctx context.Context, name string, timeout time.Duration) error {
 	client := lambda.NewFromConfig(c.Config())
 	_, err := client.CreateFunction(ctx, &lambda.CreateFunctionInput{
 		FunctionName: aws.String(name), Role: aws.String("arn:aws:iam::000000000000:role/local"),
@@ -37,7 +37,7 @@ type Invoker struct {
 }
 
 // NewInvoker makes an Invoker.
-func (c *Cloud) NewInvoker() *Invoker {
+func (c *Server) NewInvoker() *Invoker {
 	return &Invoker{endpoint: c.kumo.URL, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512}}}
 }
 

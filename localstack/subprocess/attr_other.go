@@ -1,7 +1,7 @@
 //go:build !linux
 
-// Package child ties child processes to this one.
-package child
+// Package subprocess ties child processes to this one.
+package subprocess
 
 import "syscall"
 
