@@ -58,9 +58,9 @@ func (c Change) Normalize() (Change, error) {
 func (c *Change) due() string {
 	switch {
 	case c.Delay != nil:
-		return (&Job{Delay: *c.Delay}).due()
+		return string((&Job{Delay: *c.Delay}).appendDue(nil))
 	case !c.RunAt.IsZero():
-		return (&Job{RunAt: c.RunAt}).due()
+		return string((&Job{RunAt: c.RunAt}).appendDue(nil))
 	default:
 		return ""
 	}

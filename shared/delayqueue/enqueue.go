@@ -183,15 +183,35 @@ func (q *Queues) enqueueShards(ctx context.Context, queue string, byShard [][]*R
 	}
 }
 
+// enqueueArgs returns the arguments of scripts/enqueue.lua. All due times and records are substrings of
+// one string, and are passed by pointer, so that a job needs no allocation of its own.
 func (q *Queues) enqueueArgs(wake string, results []*Result) ([]any, error) {
-	args := make([]any, 0, 2+4*len(results))
-	args = append(args, wakeChannel, wake)
+	size := 0
 	for _, r := range results {
-		record, err := q.codec.newRecord(&r.Job)
-		if err != nil {
+		size += len(r.Job.Payload) + 128
+	}
+	buffer := make([]byte, 0, size)
+	ends := make([]int, 0, 2*len(results))
+	for _, r := range results {
+		var err error
+		buffer = r.Job.appendDue(buffer)
+		ends = append(ends, len(buffer))
+		if buffer, err = q.codec.appendRecord(buffer, &r.Job); err != nil {
 			return nil, err
 		}
-		args = append(args, r.Job.ID, r.Job.due(), r.Job.MaxAttempts, record)
+		ends = append(ends, len(buffer))
+	}
+
+	whole, start := string(buffer), 0
+	parts := make([]string, len(ends))
+	for i, end := range ends {
+		parts[i], start = whole[start:end], end
+	}
+	args := make([]any, 0, 2+4*len(results))
+	args = append(args, wakeChannel, wake)
+	for i, r := range results {
+		due, record := &parts[2*i], &parts[2*i+1]
+		args = append(args, &r.Job.ID, due, r.Job.MaxAttempts, record)
 	}
 	return args, nil
 }
@@ -220,10 +240,11 @@ func parseEnqueued(j *Job, reply any) (Enqueued, error) {
 	}, nil
 }
 
-// due formats the due time for scripts: "d<ms>" is relative to Redis' clock and "r<ms>" is absolute.
-func (j *Job) due() string {
+// appendDue appends the due time as scripts read it: "d<ms>" is relative to Redis' clock and "r<ms>" is
+// absolute.
+func (j *Job) appendDue(b []byte) []byte {
 	if !j.RunAt.IsZero() {
-		return "r" + strconv.FormatInt(max(0, unixMS(j.RunAt)), 10)
+		return strconv.AppendInt(append(b, 'r'), max(0, unixMS(j.RunAt)), 10)
 	}
-	return "d" + strconv.FormatInt(instant.CeilMilliseconds(j.Delay), 10)
+	return strconv.AppendInt(append(b, 'd'), instant.CeilMilliseconds(j.Delay), 10)
 }

@@ -40,10 +40,9 @@ type attributes struct {
 	Headers map[string]string `json:"h,omitempty"`
 }
 
-// newRecord returns the record of a new job without its beginning, up to the due time, which
+// appendRecord appends the record of a new job without its beginning, up to the due time, which
 // scripts/enqueue.lua adds.
-func (c *codec) newRecord(j *Job) ([]byte, error) {
-	b := make([]byte, 0, len(j.Payload)+64)
+func (c *codec) appendRecord(b []byte, j *Job) ([]byte, error) {
 	return c.appendContent(append(j.appendOptions(append(b, " 0"...)), "\n\n"...), j)
 }
 
