@@ -30,7 +30,7 @@ func (q *Queues) Nack(ctx context.Context, queue, id string, attempt int, o Nack
 	return q.acknowledge(ctx, queue, id, nack, attempt, o)
 }
 
-// ackMode is what scripts/settle.lua does.
+// ackMode is what scripts/ack.lua does.
 type ackMode string
 
 const (
@@ -54,7 +54,7 @@ func (q *Queues) acknowledge(ctx context.Context, queue, id string, mode ackMode
 
 	return q.find(ctx, queue, id, func(shard int) (Info, error) {
 		p := placeOf(queue, shard)
-		rows, err := q.rows(ctx, q.scripts.settle, []string{p.due, p.awaiting, p.dead, p.done, p.jobs},
+		rows, err := q.rows(ctx, q.scripts.ack, []string{p.due, p.awaiting, p.dead, p.done, p.jobs},
 			string(mode), id, attempt, q.cfg.DedupWindow.Milliseconds(), q.cfg.DeadRetention.Milliseconds(),
 			oneLine(o.Reason), delayMS, jitter(), wakeChannel, wakeMessage(queue, shard))
 		if err != nil {

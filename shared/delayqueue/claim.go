@@ -137,7 +137,7 @@ func (q *Queues) Requeue(ctx context.Context, queue string, shard int,
 	}
 
 	p := placeOf(queue, shard)
-	rows, err := q.rows(ctx, q.scripts.giveBack, []string{p.due, p.leased, p.dead, p.jobs}, args...)
+	rows, err := q.rows(ctx, q.scripts.requeue, []string{p.due, p.leased, p.dead, p.jobs}, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -164,7 +164,7 @@ func TestAJobThatKillsEveryDispatcherIsDeadAfterSoManyLapses(t *testing.T) {
 	info, err := q.Get(t.Context(), "orders", "poison")
 	require.NoError(t, err)
 	require.Equal(t, Dead, info.State)
-	require.Contains(t, info.LastError, "no dispatcher lived to tell of it")
+	require.Contains(t, info.LastError, "each lease ended before an outcome was recorded")
 }
 
 // An outage of SQS gives jobs back thousands of times; that is no poison.

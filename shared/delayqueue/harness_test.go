@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/localstack/redistest"
+	"github.com/sluicehq/sluice/shared/luascript"
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
@@ -28,23 +29,16 @@ const start = int64(1_750_000_000_000) // an instant in ms
 func newClocked(t testing.TB, r *redistest.Redis, cfg Config) *clocked {
 	t.Helper()
 	q := newQueues(t, r, cfg)
-	for _, s := range []**redis.Script{
-		&q.scripts.enqueue, &q.scripts.claim, &q.scripts.accept, &q.scripts.giveBack, &q.scripts.settle,
-		&q.scripts.change,
-		&q.scripts.maintain, &q.scripts.stats, &q.scripts.redrive, &q.scripts.settled,
+	for name, script := range map[string]**redis.Script{
+		"enqueue": &q.scripts.enqueue, "claim": &q.scripts.claim, "accept": &q.scripts.accept,
+		"requeue": &q.scripts.requeue, "ack": &q.scripts.ack, "change": &q.scripts.change,
+		"maintain": &q.scripts.maintain, "stats": &q.scripts.stats, "redrive": &q.scripts.redrive,
+		"recordsent": &q.scripts.recordSent,
 	} {
-		name := map[**redis.Script]string{
-			&q.scripts.enqueue: "enqueue", &q.scripts.claim: "claim", &q.scripts.accept: "accept",
-			&q.scripts.giveBack: "giveback", &q.scripts.settle: "settle",
-			&q.scripts.change: "change", &q.scripts.maintain: "maintain", &q.scripts.stats: "stats",
-			&q.scripts.redrive: "redrive", &q.scripts.settled: "settled",
-		}[s]
-		source, err := sources.ReadFile("scripts/" + name + ".lua")
-		require.NoError(t, err)
-		text := strings.Replace(string(source), "redis.call('TIME')",
-			"redis.call('MGET', 'test:seconds', 'test:micros')", 1)
-		require.NotEqual(t, string(source), text, name)
-		*s = redis.NewScript(text)
+		source := luascript.MustCompose(scriptFiles, "scripts/"+name+".lua").Text
+		text := strings.Replace(source, "redis.call('TIME')", "redis.call('MGET', 'test:seconds', 'test:micros')", 1)
+		require.NotEqual(t, source, text, name)
+		*script = redis.NewScript(text)
 	}
 	c := &clocked{Queues: q, client: r.Client}
 	c.set(t, start)

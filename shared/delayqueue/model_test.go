@@ -74,7 +74,8 @@ func (m *model) claim() map[string]int {
 			j.state, j.until = Expired, m.now+modelWindow
 		case j.lapse >= modelLapses:
 			j.state, j.until = Dead, m.now+modelRetain
-			j.lastError = fmt.Sprintf("claimed %d times in a row, and no dispatcher lived to tell of it", modelLapses)
+			j.lastError = fmt.Sprintf("claimed %d times in a row, but each lease ended before an outcome was recorded",
+				modelLapses)
 		default:
 			j.attempt, j.claims = j.attempt+1, j.claims+1
 			j.state, j.until = Dispatching, m.now+modelLease

@@ -45,7 +45,7 @@ func (q *Queues) recordOutcome(ctx context.Context, queue string, j *Job, header
 	}
 	store := func(shard int, evenIfNew string) (bool, error) {
 		p := placeOf(queue, shard)
-		reply, err := q.conn.Run(ctx, q.scripts.settled, []string{p.due, p.awaiting, p.done, p.jobs}, j.ID,
+		reply, err := q.conn.Run(ctx, q.scripts.recordSent, []string{p.due, p.awaiting, p.done, p.jobs}, j.ID,
 			q.cfg.DedupWindow.Milliseconds(), timeout, record, evenIfNew)
 		return number(reply) == 1, err
 	}

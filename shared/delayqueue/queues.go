@@ -3,37 +3,44 @@ package delayqueue
 import (
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sluicehq/sluice/shared/luascript"
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-//go:embed scripts/*.lua
-var sources embed.FS
+//go:embed scripts
+var scriptFiles embed.FS
 
 type scripts struct {
-	enqueue, claim, accept, giveBack, settle, change, maintain, stats, redrive, settled, takeOver *redis.Script
+	enqueue, claim, accept, requeue, ack, change, maintain, stats, redrive, recordSent, takeOver *redis.Script
 }
 
-func loadScripts() (scripts, error) {
-	var err error
+// loadScripts returns the scripts, which are composed once in a process.
+var loadScripts = sync.OnceValue(composeScripts) //nolint:gochecknoglobals // a function that never changes
+
+func composeScripts() scripts {
 	load := func(name string) *redis.Script {
-		text, failed := sources.ReadFile("scripts/" + name + ".lua")
-		err = errors.Join(err, failed)
-		return redis.NewScript(string(text))
+		return redis.NewScript(luascript.MustCompose(scriptFiles, "scripts/"+name+".lua").Text)
 	}
-	s := scripts{
-		enqueue: load("enqueue"), claim: load("claim"), accept: load("accept"), giveBack: load("giveback"),
-		settle: load("settle"),
-		change: load("change"), maintain: load("maintain"), stats: load("stats"), redrive: load("redrive"),
-		settled: load("settled"), takeOver: load("takeover"),
+	return scripts{
+		enqueue:    load("enqueue"),
+		claim:      load("claim"),
+		accept:     load("accept"),
+		requeue:    load("requeue"),
+		ack:        load("ack"),
+		change:     load("change"),
+		maintain:   load("maintain"),
+		stats:      load("stats"),
+		redrive:    load("redrive"),
+		recordSent: load("recordsent"),
+		takeOver:   load("takeover"),
 	}
-	return s, err
 }
 
 // Queues keeps the jobs of any number of queues in one Redis deployment. It is safe for concurrent use.
@@ -62,11 +69,7 @@ func New(conn *redisconn.Conn, cfg Config) (*Queues, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := loadScripts()
-	if err != nil {
-		return nil, fmt.Errorf("error loading the scripts: %w", err)
-	}
-	return &Queues{conn: conn, cfg: cfg, codec: codec, scripts: loaded}, nil
+	return &Queues{conn: conn, cfg: cfg, codec: codec, scripts: loadScripts()}, nil
 }
 
 // Shards returns how many shards each queue has in this deployment's configuration.

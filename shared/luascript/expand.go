@@ -28,7 +28,7 @@ func (e *expander) expand(code []token) (string, error) {
 func (e *expander) at(t token) Position { return Position{e.file, t.line} }
 
 func (e *expander) replace(code []token, depth int) ([]token, error) {
-	var out []token
+	out := make([]token, 0, len(code)+len(code)/4)
 	if depth > maxDepth {
 		return nil, fmt.Errorf("%s: a definition uses itself", e.at(code[0]))
 	}

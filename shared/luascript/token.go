@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-type kind int
+type kind uint8
 
 const (
 	space kind = iota
@@ -25,7 +25,7 @@ type token struct {
 
 // scan splits code, whose first line is a file's line, into tokens. Comments are dropped.
 func scan(file, code string, line int) ([]token, error) {
-	var tokens []token
+	tokens := make([]token, 0, len(code)/3)
 	for len(code) > 0 {
 		kind, length := next(code)
 		found := code[:length]

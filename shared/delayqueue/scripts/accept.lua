@@ -1,45 +1,56 @@
--- Notes that SQS accepted claimed jobs: they are dispatched, or await their ack.
+-- Records that SQS accepted claimed jobs: they are dispatched, or await their ack if they may have
+-- another attempt.
 --
--- KEYS  1 leased  2 awaiting  3 done  4 jobs
--- ARGV  1 dedup window ms   2 default ack timeout ms   3 number of jobs   then for each: id, claim number
--- Reply for each job: 1 noted | 0 the claim is not this one any more
-local call, match, format = redis.call, string.match, string.format
-local count = tonumber(ARGV[3])
-if count == 0 then return {} end
-local time = redis.call('TIME')
-local now = math.floor((time[1] * 1000000 + time[2]) / 1000)
-local sent, over, ids = format(' t%d', now), format('%d', now + ARGV[1]), {}
-for i = 1, count do ids[i] = ARGV[2 + 2 * i] end
+-- KEYS  1 leased   2 awaiting   3 done   4 jobs
+-- ARGV  1 dedup_window  ms
+--       2 ack_timeout   ms, the default
+--       3 jobs          how many
+--       then for each job: id, number of its claim
+-- Reply for each job: 1 recorded | 0 it is not claimed under this number any more
+-- Requires: prelude
 
--- What has to be written is gathered first, so that it is one command for each key.
-local records = call('HMGET', KEYS[4], unpack(ids))
-local reply, noted, awaiting, done, writes = {}, {}, {}, {}, {}
+local call, format = redis.call, string.format
+local jobs = tonumber(ARGV.jobs)
+if jobs == 0 then return {} end
+local time = redis.call('TIME')
+local now = $floor_ms(time)
+local dispatched_at, window_end, ids = format(' ${DISPATCHED_AT}%d', now), format('%d', now + ARGV.dedup_window), {}
+for i = 1, jobs do ids[i] = ARGV[2 + 2 * i] end
+
+-- The writes are collected, so that each key takes one command.
+local records = call('HMGET', KEYS.jobs, unpack(ids))
+local reply, accepted, awaiting, done, writes = {}, {}, {}, {}, {}
 for i, id in ipairs(ids) do
-  local attempt, max, at, claims, options, rest
-  if records[i] then attempt, max, at, claims, options, rest = match(records[i], '^g (%d+) (%d+) (%d+) (%d+)([^\n]*)(.*)$') end
+  local attempt, max, due, claims, options, error, content
+  if records[i] then attempt, max, due, claims, options, error, content = $parse(records[i], ${DISPATCHING}) end
   if claims and claims == ARGV[3 + 2 * i] then
-    local state = 'd '
+    local state = '${DISPATCHED}'
     if max ~= '1' then
-      state = 'w '
-      awaiting[#awaiting + 1] = format('%d', now + (match(options, ' a(%d+)') or ARGV[2]))
+      state = '${AWAITING_ACK}'
+      awaiting[#awaiting + 1] = format('%d', now + ($option(options, ${ACK_TIMEOUT}) or ARGV.ack_timeout))
       awaiting[#awaiting + 1] = id
     else
-      done[#done + 1] = over
+      done[#done + 1] = window_end
       done[#done + 1] = id
     end
-    if options ~= '' then options = string.gsub(string.gsub(options, ' u%d+', ''), ' t%d+', '') end
-    noted[#noted + 1] = id
+    if options == '' then
+      options = dispatched_at
+    else
+      options = $without($without(options, ${LAPSES}), ${DISPATCHED_AT}) .. dispatched_at
+    end
+    accepted[#accepted + 1] = id
     writes[#writes + 1] = id
-    writes[#writes + 1] = state .. attempt .. ' ' .. max .. ' ' .. at .. ' ' .. claims .. options .. sent .. rest
+    writes[#writes + 1] = $record(state, attempt, max, due, claims, options, error, content)
     reply[i] = 1
   else
     reply[i] = 0
   end
 end
-if #noted > 0 then
-  call('ZREM', KEYS[1], unpack(noted))
-  if #awaiting > 0 then call('ZADD', KEYS[2], unpack(awaiting)) end
-  if #done > 0 then call('ZADD', KEYS[3], unpack(done)) end
-  call('HSET', KEYS[4], unpack(writes))
+
+if #accepted > 0 then
+  call('ZREM', KEYS.leased, unpack(accepted))
+  if #awaiting > 0 then call('ZADD', KEYS.awaiting, unpack(awaiting)) end
+  if #done > 0 then call('ZADD', KEYS.done, unpack(done)) end
+  call('HSET', KEYS.jobs, unpack(writes))
 end
 return reply

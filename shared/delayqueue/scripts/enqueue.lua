@@ -1,47 +1,65 @@
--- Takes in jobs of one shard; each for itself, idempotent by id.
+-- Enqueues jobs of one shard, each independently of the others. A job whose id already exists
+-- changes nothing.
 --
--- KEYS  1 due  2 done  3 jobs        (see record.go for a job's record: "<header>\n<error>\n<extra>\n<payload>")
--- ARGV  1 channel to wake the dispatcher   2 what to publish
---       then for each job: id, "d<ms>" to run after a delay or "r<ms>" to run at an instant, "<max attempts>",
---       " <claims><header's options>\n<error>\n<extra>\n<payload>": what comes after the due time in the record
--- Reply for each job: its run_at ms: taken in   "1<header>": known with this content   "2<header>": known with another content
-local call, sub, match, format, ARGV = redis.call, string.sub, string.match, string.format, ARGV
+-- KEYS  1 due   2 done   3 jobs
+-- ARGV  1 channel   that wakes the dispatcher
+--       2 message   to publish there
+--       then for each job: id, due time as "d<ms>" or "r<ms>" (see prelude.lua), max attempts, and
+--       the record from behind its due time
+-- Reply for each job: its due time if it was enqueued; "1<header>" if the id exists with the same
+--       content; "2<header>" if it exists with another content
+-- Requires: prelude
+
+-- The dispatcher reads the shard every second, so that only a job that is due earlier must wake it.
+define ${POLLED_AFTER} 1500
+
+-- The content of a record, or of its part from behind the due time.
+define $content(record) match(record, '^[^\n]*\n[^\n]*\n(.*)$')
+define $header_and_content(record) match(record, '^([^\n]*)\n[^\n]*\n(.*)$')
+
+local call, match, format, ARGV = redis.call, string.match, string.format, ARGV
 local time = redis.call('TIME')
-local now = math.ceil((time[1] * 1000000 + time[2]) / 1000)
-local ids, fresh, writes, scores, reply, soonest = {}, {}, {}, {}, {}, nil
+local now = $ceil_ms(time)
+
+local ids = {}
 for a = 3, #ARGV, 4 do ids[#ids + 1] = ARGV[a] end
-local records = call('HMGET', KEYS[3], unpack(ids))
+local records = call('HMGET', KEYS.jobs, unpack(ids))
+
+local enqueued, writes, scores, reply, soonest = {}, {}, {}, {}, nil
 for i = 1, #ids do
-  local id, when, rest = ids[i], ARGV[4 * i], ARGV[4 * i + 2]
-  local known = records[i]
-  if known then
-    local over = call('ZSCORE', KEYS[2], id)
-    if over and tonumber(over) <= now then -- its dedup window has ended: forgotten, only not pruned yet
-      call('ZREM', KEYS[2], id)
-      known = false
+  local id, given, rest = ids[i], ARGV[4 * i], ARGV[4 * i + 2]
+  local existing = records[i]
+  if existing then
+    local window_end = call('ZSCORE', KEYS.done, id)
+    if window_end and tonumber(window_end) <= now then -- the job is only not pruned yet
+      call('ZREM', KEYS.done, id)
+      existing = false
     end
   end
-  known = fresh[id] or known
-  if known then
-    local header, content = match(known, '^([^\n]*)\n[^\n]*\n(.*)$')
-    reply[i] = (content == match(rest, '^[^\n]*\n[^\n]*\n(.*)$') and '1' or '2') .. header
+  existing = enqueued[id] or existing
+
+  if existing then
+    local header, content = $header_and_content(existing)
+    reply[i] = (content == $content(rest) and '1' or '2') .. header
   else
-    local run_at = tonumber(sub(when, 2))
-    if sub(when, 1, 1) == 'd' then run_at = now + run_at elseif run_at < now then run_at = now end
-    local at, n = format('%d', run_at), #scores
-    local record = 's 0 ' .. ARGV[4 * i + 1] .. ' ' .. at .. rest
-    fresh[id] = record
-    writes[n + 1], scores[n + 1] = id, at
+    local due
+    $resolve(due, given, now)
+    local score, n = format('%d', due), #scores
+    local record = '${SCHEDULED} 0 ' .. ARGV[4 * i + 1] .. ' ' .. score .. rest
+    enqueued[id] = record
+    writes[n + 1], scores[n + 1] = id, score
     writes[n + 2], scores[n + 2] = record, id
-    if not soonest or run_at < soonest then soonest = run_at end
-    reply[i] = run_at
+    if not soonest or due < soonest then soonest = due end
+    reply[i] = due
   end
 end
+
 if soonest then
-  -- A dispatcher looks at the shard each second anyhow: only what is due before that may have to wake it.
-  local head = soonest < now + 1500 and call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]
-  call('HSET', KEYS[3], unpack(writes))
-  call('ZADD', KEYS[1], unpack(scores))
-  if soonest < now + 1500 and (not head or soonest < tonumber(head)) then call('PUBLISH', ARGV[1], ARGV[2]) end
+  local first = soonest < now + ${POLLED_AFTER} and $first_due()
+  call('HSET', KEYS.jobs, unpack(writes))
+  call('ZADD', KEYS.due, unpack(scores))
+  if soonest < now + ${POLLED_AFTER} and (not first or soonest < tonumber(first)) then
+    call('PUBLISH', ARGV.channel, ARGV.message)
+  end
 end
 return reply

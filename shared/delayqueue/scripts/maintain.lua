@@ -1,58 +1,69 @@
--- Takes back lapsed leases, ends lapsed ack timeouts, and prunes finished and dead jobs whose time is over; at most so many of each.
+-- Schedules jobs whose lease has ended, ends ack timeouts, and prunes finished and dead jobs. Each
+-- step handles no more jobs than the limit.
 --
--- KEYS  1 due  2 leased  3 awaiting  4 dead  5 done  6 jobs
--- ARGV  1 the most of each   2 retention of the dead ms   3 a random number of 0 to 999999, for the jitter
--- Reply {leases taken back, acks missed, of these now dead, pruned, 1 when there may be more}
-local time = redis.call('TIME')
-local now = math.floor((time[1] * 1000000 + time[2]) / 1000)
-local most = tonumber(ARGV[1])
+-- KEYS  1 due   2 leased   3 awaiting   4 dead   5 done   6 jobs
+-- ARGV  1 limit
+--       2 dead_retention  ms
+--       3 random          for the jitter, 0 to 999999
+-- Reply {leases that ended, acks that timed out, jobs of these that are dead now, pruned jobs,
+--       1 if there may be more to do | 0}
+-- Requires: prelude
 
-local lapsed = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, most)
+local time = redis.call('TIME')
+local now = $floor_ms(time)
+local limit = tonumber(ARGV.limit)
+
+-- A lapsed lease does not count as an attempt: if a consumer received the message nevertheless, it
+-- has the number that the next message will have. The job keeps its due time, so that the oldest is
+-- claimed first.
+local lapsed = redis.call('ZRANGEBYSCORE', KEYS.leased, '-inf', now, 'LIMIT', 0, limit)
 for _, id in ipairs(lapsed) do
-  redis.call('ZREM', KEYS[2], id)
-  local record = redis.call('HGET', KEYS[6], id)
-  local attempt, middle, options, rest
-  if record then attempt, middle, options, rest = string.match(record, '^g (%d+)( %d+ %d+ %d+)([^\n]*)(\n.*)$') end
-  if attempt then -- the same attempt again: whoever got it already gets it under the same number
-    local unanswered = string.format('%d', (string.match(options, ' u(%d+)') or 0) + 1)
-    options = string.gsub(options, ' u%d+', '') .. ' u' .. unanswered
-    redis.call('HSET', KEYS[6], id, 's ' .. string.format('%d', attempt - 1) .. middle .. options .. rest)
-    redis.call('ZADD', KEYS[1], string.match(middle, '^ %d+ (%d+)'), id) -- at its own due time: the oldest first
+  redis.call('ZREM', KEYS.leased, id)
+  local record = redis.call('HGET', KEYS.jobs, id)
+  local attempt, max, due, claims, options, error, content
+  if record then attempt, max, due, claims, options, error, content = $parse(record, ${DISPATCHING}) end
+  if attempt then
+    local lapses = string.format('%d', ($option(options, ${LAPSES}) or 0) + 1)
+    options = $without(options, ${LAPSES}) .. ' ${LAPSES}' .. lapses
+    attempt = string.format('%d', attempt - 1)
+    record = $record('${SCHEDULED}', attempt, max, due, claims, options, error, content)
+    redis.call('HSET', KEYS.jobs, id, record)
+    redis.call('ZADD', KEYS.due, due, id)
   end
 end
 
-local late, died = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, most), 0
+local late, died = redis.call('ZRANGEBYSCORE', KEYS.awaiting, '-inf', now, 'LIMIT', 0, limit), 0
 for _, id in ipairs(late) do
-  redis.call('ZREM', KEYS[3], id)
-  local record = redis.call('HGET', KEYS[6], id)
-  local attempt, max, claims, options, rest
-  if record then attempt, max, claims, options, rest = string.match(record, '^w (%d+) (%d+) %d+ (%d+)([^\n]*)\n[^\n]*(\n.*)$') end
+  redis.call('ZREM', KEYS.awaiting, id)
+  local record = redis.call('HGET', KEYS.jobs, id)
+  local attempt, max, _, claims, options, content
+  if record then attempt, max, _, claims, options, _, content = $parse(record, ${AWAITING_ACK}) end
   if attempt then
-    local state, at = 'z', now
+    local state, due = '${DEAD}', now
     if tonumber(attempt) >= tonumber(max) then
       died = died + 1
-      redis.call('ZADD', KEYS[4], string.format('%.0f', now + ARGV[2]), id)
+      redis.call('ZADD', KEYS.dead, $text(now + ARGV.dead_retention), id)
     else
-      state = 's'
-      local first, cap, factor, jitter = string.match(options, ' b(%d+),(%d+),(%d+),(%d)')
-      local delay = math.min(tonumber(cap), first * (factor / 1000) ^ (attempt - 1))
-      if jitter == '1' then delay = delay * ARGV[3] / 1000000 end
-      at = now + math.ceil(delay)
-      redis.call('ZADD', KEYS[1], string.format('%.0f', at), id)
+      local delay
+      $backoff(delay, options, attempt, ARGV.random)
+      state, due = '${SCHEDULED}', now + delay
+      redis.call('ZADD', KEYS.due, $text(due), id)
     end
-    redis.call('HSET', KEYS[6], id, state .. ' ' .. attempt .. ' ' .. max .. ' ' .. string.format('%.0f', at) .. ' ' .. claims .. options ..
-      '\nno ack within the timeout' .. rest)
+    local error = 'no ack within the timeout'
+    record = $record(state, attempt, max, $text(due), claims, options, error, content)
+    redis.call('HSET', KEYS.jobs, id, record)
   end
 end
 
 local pruned = 0
-for k = 4, 5 do
-  local over = redis.call('ZRANGEBYSCORE', KEYS[k], '-inf', now, 'LIMIT', 0, most)
-  if #over > 0 then
-    redis.call('ZREM', KEYS[k], unpack(over))
-    redis.call('HDEL', KEYS[6], unpack(over))
-    pruned = pruned + #over
+for _, set in ipairs({KEYS.dead, KEYS.done}) do
+  local expired = redis.call('ZRANGEBYSCORE', set, '-inf', now, 'LIMIT', 0, limit)
+  if #expired > 0 then
+    redis.call('ZREM', set, unpack(expired))
+    redis.call('HDEL', KEYS.jobs, unpack(expired))
+    pruned = pruned + #expired
   end
 end
-local more = (#lapsed == most or #late == most or pruned >= most) and 1 or 0
-return {#lapsed, #late, died, pruned, more}
+
+local more = #lapsed == limit or #late == limit or pruned >= limit
+return {#lapsed, #late, died, pruned, more and 1 or 0}

@@ -1,29 +1,39 @@
--- Sends dead jobs back to scheduled, due now, with attempt 0.
+-- Schedules dead jobs again, due now, with all their attempts.
 --
--- KEYS  1 due  2 dead  3 jobs
--- ARGV  1 channel   2 what to publish   3 the most, when no ids are given   then ids
--- Reply how many moved
+-- KEYS  1 due   2 dead   3 jobs
+-- ARGV  1 channel  that wakes the dispatcher
+--       2 message  to publish there
+--       3 limit    the most jobs to move, if no ids follow
+--       then the ids of the jobs to move
+-- Reply how many jobs were moved
+-- Requires: prelude
+
 local time = redis.call('TIME')
-local now = math.ceil((time[1] * 1000000 + time[2]) / 1000)
+local now = $ceil_ms(time)
+
 local ids = {}
 for i = 4, #ARGV do
-  if redis.call('ZSCORE', KEYS[2], ARGV[i]) then ids[#ids + 1] = ARGV[i] end
+  if redis.call('ZSCORE', KEYS.dead, ARGV[i]) then ids[#ids + 1] = ARGV[i] end
 end
-if #ARGV == 3 then ids = redis.call('ZRANGE', KEYS[2], 0, tonumber(ARGV[3]) - 1) end
+if #ARGV == 3 then ids = redis.call('ZRANGE', KEYS.dead, 0, tonumber(ARGV.limit) - 1) end
+
 local moved = 0
 for _, id in ipairs(ids) do
-  redis.call('ZREM', KEYS[2], id)
-  local record = redis.call('HGET', KEYS[3], id)
-  local max, claims, options, rest
-  if record then max, claims, options, rest = string.match(record, '^z %d+ (%d+) %d+ (%d+)([^\n]*)(\n.*)$') end
+  redis.call('ZREM', KEYS.dead, id)
+  local record = redis.call('HGET', KEYS.jobs, id)
+  local max, claims, options, error, content, _
+  if record then _, max, _, claims, options, error, content = $parse(record, ${DEAD}) end
   if max then
-    local redrives = string.format('%d', (string.match(options, ' r(%d+)') or 0) + 1)
-    options = string.gsub(string.gsub(string.gsub(options, ' u%d+', ''), ' r%d+', ''), ' x%d+', '') .. ' r' .. redrives -- who redrives wants it sent
-    local at = string.format('%.0f', now)
-    redis.call('HSET', KEYS[3], id, 's 0 ' .. max .. ' ' .. at .. ' ' .. claims .. options .. rest) -- claims fence a late answer, and only rise
-    redis.call('ZADD', KEYS[1], at, id)
+    -- The expiry is dropped, because whoever redrives a job wants it sent. The claims stay, because
+    -- their number fences late outcomes of earlier claims.
+    local redrives = string.format('%d', ($option(options, ${REDRIVES}) or 0) + 1)
+    options = $without($without($without(options, ${LAPSES}), ${REDRIVES}), ${EXPIRES_AT})
+    options = options .. ' ${REDRIVES}' .. redrives
+    local due = $text(now)
+    redis.call('HSET', KEYS.jobs, id, $record('${SCHEDULED}', 0, max, due, claims, options, error, content))
+    redis.call('ZADD', KEYS.due, due, id)
     moved = moved + 1
   end
 end
-if moved > 0 then redis.call('PUBLISH', ARGV[1], ARGV[2]) end
+if moved > 0 then redis.call('PUBLISH', ARGV.channel, ARGV.message) end
 return moved

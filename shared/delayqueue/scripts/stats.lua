@@ -1,14 +1,19 @@
--- Counts one shard; nothing is scanned.
+-- Counts the jobs of one shard, without scanning them.
 --
--- KEYS  1 due  2 leased  3 awaiting  4 dead  5 paused
--- Reply {scheduled and not due, due, dispatching, awaiting ack, dead, ms since the oldest is due or 0, paused 0|1}
+-- KEYS  1 due   2 leased   3 awaiting   4 dead   5 paused
+-- ARGV  none
+-- Reply {scheduled jobs that are not due, due jobs, jobs that are being dispatched, jobs that await
+--       their ack, dead jobs, ms since the oldest job is due or 0, 1 if the queue is paused | 0}
+-- Requires: prelude
+
 local time = redis.call('TIME')
-local now = math.floor((time[1] * 1000000 + time[2]) / 1000)
-local due = redis.call('ZCOUNT', KEYS[1], '-inf', now)
-local oldest = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]
-local paused = redis.call('GET', KEYS[5])
-local stopped = paused and (tonumber(paused) == 0 or tonumber(paused) > now)
+local now = $floor_ms(time)
+local due = redis.call('ZCOUNT', KEYS.due, '-inf', now)
+local oldest = $first_due()
+local pause_end = redis.call('GET', KEYS.paused)
+local paused = pause_end and (tonumber(pause_end) == 0 or tonumber(pause_end) > now)
 return {
-  redis.call('ZCARD', KEYS[1]) - due, due, redis.call('ZCARD', KEYS[2]), redis.call('ZCARD', KEYS[3]), redis.call('ZCARD', KEYS[4]),
-  oldest and math.max(0, now - oldest) or 0, stopped and 1 or 0,
+  redis.call('ZCARD', KEYS.due) - due, due, redis.call('ZCARD', KEYS.leased),
+  redis.call('ZCARD', KEYS.awaiting), redis.call('ZCARD', KEYS.dead),
+  oldest and math.max(0, now - oldest) or 0, paused and 1 or 0,
 }

@@ -1,10 +1,18 @@
--- Makes the caller the newest dispatcher.
+-- Makes the caller the newest dispatcher. Its generation is higher than every earlier one, also
+-- after a loss of all data, because it is at least the time in ms.
 --
--- KEYS  1 the last generation given out   2 the newest that is at work
--- Reply the caller's generation, which is higher than every one before, also when Redis has lost them: it is at least the time in ms
+-- KEYS  1 given    the generation that was given last
+--       2 working  the newest generation whose dispatcher works
+-- ARGV  none
+-- Reply the caller's generation
+-- Requires: prelude
+
+define ${TTL} 86400000
+
 local time = redis.call('TIME')
-local now = math.floor((time[1] * 1000000 + time[2]) / 1000)
-local last = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), tonumber(redis.call('GET', KEYS[2]) or 0))
+local now = $floor_ms(time)
+local given, working = redis.call('GET', KEYS.given), redis.call('GET', KEYS.working)
+local last = math.max(tonumber(given or 0), tonumber(working or 0))
 local generation = math.max(last + 1, now)
-redis.call('SET', KEYS[1], string.format('%.0f', generation), 'PX', 86400000)
+redis.call('SET', KEYS.given, $text(generation), 'PX', ${TTL})
 return generation

@@ -1,0 +1,89 @@
+-- What the scripts of delayed jobs share: the keys of a shard, the record of a job, due times and
+-- retries. Instants are in ms since the epoch.
+--
+-- A shard has these keys, which share a hash tag. Every job has a record and is in one of the
+-- sorted sets:
+--   due       scheduled jobs, by their due time
+--   leased    jobs that a dispatcher has claimed, by the end of the lease
+--   awaiting  jobs that await their ack, by its deadline
+--   done      finished jobs, by the end of their dedup window
+--   dead      dead jobs, by the end of their retention
+--   jobs      hash of the records by id
+--   paused    when the pause of the queue ends; 0 if it ends only on request
+--
+-- A record is text, which record.go describes in full:
+--   <state> <attempt> <max attempts> <due time> <claims><options>
+--   <error>
+--   <attributes>
+--   <payload>
+-- An option is a space, a letter and a value. Scripts never read attributes and payload, which
+-- together are the job's content.
+
+-- The time that TIME replied. New due times are counted from the time rounded up, so that no job
+-- runs early; what is due is compared with the time rounded down.
+define $floor_ms(time) math.floor((time[1] * 1000000 + time[2]) / 1000)
+define $ceil_ms(time) math.ceil((time[1] * 1000000 + time[2]) / 1000)
+define $text(ms) string.format('%.0f', ms)
+
+-- States.
+define ${SCHEDULED} s
+define ${DISPATCHING} g
+define ${DISPATCHED} d
+define ${AWAITING_ACK} w
+define ${SUCCEEDED} k
+define ${CANCELED} c
+define ${EXPIRED} x
+define ${DEAD} z
+define ${ANY} %S
+
+-- The attempt, max attempts, due time, claims, options, error and content of a record; nil if the
+-- job is in another state.
+define $parse(record, state) string.match(record, '^${state} (%d+) (%d+) (%d+) (%d+)([^\n]*)\n([^\n]*)\n(.*)$')
+define $record(state, attempt, max, due, claims, options, error, content)
+  (state .. ' ' .. attempt .. ' ' .. max .. ' ' .. due .. ' ' .. claims .. options .. '\n' .. error .. '\n' .. content)
+
+-- A record's first line.
+define $header(state, attempt, max, due, claims, options)
+  (state .. ' ' .. attempt .. ' ' .. max .. ' ' .. due .. ' ' .. claims .. options)
+define $first_line(text) string.match(text, '^[^\n]*')
+
+-- Options.
+define ${ACK_TIMEOUT} a
+define ${EXPIRES_AT} x
+define ${DISPATCHED_AT} t
+define ${LAPSES} u
+define ${REDRIVES} r
+define $option(options, letter) string.match(options, ' ${letter}(%d+)')
+define $without(options, letter) (string.gsub(options, ' ${letter}%d+', ''))
+
+-- Sets due to the due time that a caller gives: "d<ms>" after a delay, or "r<ms>" at an instant,
+-- but not before now.
+define $resolve(due, given, now)
+  due = tonumber(string.sub(given, 2))
+  if string.sub(given, 1, 1) == 'd' then
+    due = now + due
+  elseif due < now then
+    due = now
+  end
+
+-- The due time of the shard's first job, or nil.
+define $first_due() redis.call('ZRANGE', KEYS.due, 0, 0, 'WITHSCORES')[2]
+
+-- Schedules a job, and wakes the dispatcher if the job becomes the first of the shard.
+define $schedule(id, due)
+  do
+    local first = $first_due()
+    redis.call('ZADD', KEYS.due, $text(due), id)
+    if not first or due < tonumber(first) then redis.call('PUBLISH', ARGV.channel, ARGV.message) end
+  end
+
+-- Sets delay to the backoff after a failed attempt: the initial delay times the factor for each
+-- earlier attempt, but not more than the cap; with full jitter, a random part of it. random is an
+-- integer from 0 to 999999.
+define $backoff(delay, options, attempt, random)
+  do
+    local initial, cap, factor, jitter = string.match(options, ' b(%d+),(%d+),(%d+),(%d)')
+    delay = math.min(tonumber(cap), initial * (factor / 1000) ^ (attempt - 1))
+    if jitter == '1' then delay = delay * random / 1000000 end
+    delay = math.ceil(delay)
+  end
