@@ -102,6 +102,9 @@ func (q *Queues) extendPauses(ctx context.Context) error {
 	return nil
 }
 
+// maxPauseRaces is how often a change of a pause is repeated because another one was quicker.
+const maxPauseRaces = 8
+
 // ReadPause reads whether a queue is paused from where that is stored durably.
 type ReadPause func(ctx context.Context) (Pause, error)
 
@@ -111,32 +114,49 @@ func pauseMark(queue string, shard int) string { return placeOf(queue, shard).pa
 
 // EnsurePause makes sure that a shard knows whether its queue is paused, and calls read if it does
 // not. Where pauses are stored outside of Redis, call it before Claim. Errors: those of read,
-// store_unavailable.
+// [ErrUnavailable].
 func (q *Queues) EnsurePause(ctx context.Context, queue string, shard int, read ReadPause) error {
 	mark, err := q.readPauseMark(ctx, queue, shard)
 	if err != nil || mark != "" {
 		return err
 	}
-	return q.loadPause(ctx, queue, shard, mark, read)
+	_, err = q.loadPause(ctx, queue, shard, mark, read) // if it lost a race, the other call has loaded it
+	return err
 }
 
-// ReloadPause calls read and stores the pause in all shards of the queue. A Pause or Resume that runs
-// meanwhile wins. Errors: those of read, store_unavailable.
+// ReloadPause calls read and stores the pause in all shards of a queue. Where pauses are stored outside
+// of Redis, call it after each change of them. Errors: those of read, [ErrUnavailable].
 func (q *Queues) ReloadPause(ctx context.Context, queue string, read ReadPause) error {
 	shards, err := q.allShards(ctx)
 	if err != nil {
 		return err
 	}
 	for shard := range shards {
-		mark, err := q.readPauseMark(ctx, queue, shard)
-		if err != nil {
-			return err
-		}
-		if err := q.loadPause(ctx, queue, shard, mark, read); err != nil {
+		if err := q.reloadPause(ctx, queue, shard, read); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// reloadPause repeats what loses a race: the winner may have read an older pause.
+func (q *Queues) reloadPause(ctx context.Context, queue string, shard int, read ReadPause) error {
+	for range maxPauseRaces {
+		mark, err := q.readPauseMark(ctx, queue, shard)
+		if err != nil {
+			return err
+		}
+		stored, err := q.loadPause(ctx, queue, shard, mark, read)
+		if err != nil {
+			return err
+		}
+		if stored {
+			return q.conn.Do(ctx, func(ctx context.Context) error {
+				return q.conn.Client().Publish(ctx, wakeChannel, wakeMessage(queue, shard)).Err()
+			})
+		}
+	}
+	return fault.Unavailable("redis", errors.New("other processes keep changing the pause of the queue"))
 }
 
 func (q *Queues) readPauseMark(ctx context.Context, queue string, shard int) (string, error) {
@@ -151,18 +171,22 @@ func (q *Queues) readPauseMark(ctx context.Context, queue string, shard int) (st
 	return mark, err
 }
 
-// loadPause reads the pause of a queue and stores it in a shard, unless the shard's mark has changed
-// since it was read: then another call has stored a newer one.
-func (q *Queues) loadPause(ctx context.Context, queue string, shard int, mark string, read ReadPause) error {
+// loadPause reads the pause of a queue and stores it in a shard. It reports false and stores nothing if
+// the shard's mark is not the given one any more.
+func (q *Queues) loadPause(ctx context.Context, queue string, shard int, mark string,
+	read ReadPause) (stored bool, err error) {
 	pause, err := read(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	err = q.conn.Do(ctx, func(ctx context.Context) error {
 		return q.conn.Client().Watch(ctx, func(tx *redis.Tx) error {
 			current, err := tx.Get(ctx, pauseMark(queue, shard)).Result()
-			if err != nil && !errors.Is(err, redis.Nil) || current != mark {
+			if err != nil && !errors.Is(err, redis.Nil) {
 				return err
+			}
+			if current != mark {
+				return redis.TxFailedErr
 			}
 			_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
 				storePause(ctx, p, queue, shard, pause)
@@ -173,11 +197,11 @@ func (q *Queues) loadPause(ctx context.Context, queue string, shard int, mark st
 	})
 	switch {
 	case errors.Is(err, redis.TxFailedErr):
-		return nil
+		return false, nil
 	case redis.HasErrorPrefix(err, "EXECABORT"): // a full or read-only Redis did not queue the writes
-		return fault.Unavailable("redis", err)
+		return false, fault.Unavailable("redis", err)
 	default:
-		return err
+		return err == nil, err
 	}
 }
 

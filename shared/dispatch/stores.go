@@ -9,31 +9,46 @@ import (
 	"github.com/sluicehq/sluice/shared/jobs"
 )
 
-// redisPoll is the ping interval while Redis is unavailable.
-const redisPoll = 200 * time.Millisecond
+const (
+	// redisPoll is the ping interval while Redis is unavailable.
+	redisPoll = 200 * time.Millisecond
+	// maxMoveFailures is how many attempts to move the outbox must fail in a row until jobs are
+	// claimed without that.
+	maxMoveFailures = 3
+)
 
 // watchStores opens the gate when Redis is available and the outbox has been moved there. While Redis
 // is unavailable it sends the due jobs of the outbox.
+//
+// An outbox that cannot be moved holds the gate for maxMoveFailures attempts only: a longer outage of
+// DynamoDB does not hold up the jobs in Redis.
 func (r *run) watchStores(ctx context.Context) {
 	var lastSend time.Time
 	var pauses pauseWatch
+	moveFailures := 0
 	for ctx.Err() == nil {
-		if r.queues.Ping(ctx) == nil {
-			r.moveOutbox(ctx)
-			pauses.refresh(ctx, r)
-			if ctx.Err() == nil && r.queues.Register(ctx) == nil && r.gate.set(true) {
-				r.log.Info("redis is available: claiming")
+		if r.queues.Ping(ctx) != nil {
+			r.gate.set(false)
+			pauses.forget()
+			if time.Since(lastSend) >= r.cfg.Poll {
+				lastSend = time.Now()
+				r.sendDue(ctx)
 			}
-			r.restWhileOpen(ctx)
+			sleep(ctx, redisPoll)
 			continue
 		}
-		r.gate.set(false)
-		pauses.forget()
-		if time.Since(lastSend) >= r.cfg.Poll {
-			lastSend = time.Now()
-			r.sendDue(ctx)
+
+		if err := r.moveOutbox(ctx); err == nil {
+			moveFailures = 0
+		} else if moveFailures++; moveFailures < maxMoveFailures && !r.gate.isOpen() {
+			sleep(ctx, redisPoll)
+			continue
 		}
-		sleep(ctx, redisPoll)
+		pauses.refresh(ctx, r)
+		if ctx.Err() == nil && r.queues.Register(ctx) == nil && r.gate.set(true) {
+			r.log.Info("redis is available: claiming")
+		}
+		r.restWhileOpen(ctx)
 	}
 }
 
@@ -46,20 +61,20 @@ func (r *run) restWhileOpen(ctx context.Context) {
 	}
 }
 
-// moveOutbox moves the outbox to Redis, batch by batch. An outbox that cannot be read does not hold up
-// the jobs in Redis.
-func (r *run) moveOutbox(ctx context.Context) {
+// moveOutbox moves the outbox to Redis, batch by batch.
+func (r *run) moveOutbox(ctx context.Context) error {
 	for ctx.Err() == nil {
 		moved, err := r.jobs.MoveToRedis(ctx, r.cfg.Lease)
 		if err != nil {
-			r.log.Error("dynamodb is unavailable: the jobs of the outbox wait", "cause", err.Error())
-			return
+			r.log.Error("the outbox cannot be moved to redis: its jobs wait", "cause", err.Error())
+			return err
 		}
 		if moved == 0 {
-			return
+			return nil
 		}
 		r.log.Info("jobs were moved from the outbox to redis", "jobs", moved)
 	}
+	return ctx.Err()
 }
 
 // sendDue sends the due jobs of the outbox to SQS, batch by batch.

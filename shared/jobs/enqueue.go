@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -13,10 +12,6 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
 	"github.com/sluicehq/sluice/shared/fault"
 )
-
-// enqueueHold is how long dispatchers leave a durable job to the call that enqueues it, which writes
-// it to Redis itself.
-const enqueueHold = 2 * time.Second
 
 // Result is the outcome of one job.
 type Result struct {
@@ -105,7 +100,7 @@ func (s *Service) enqueuePlain(ctx context.Context, queue string, results []*Res
 		}
 	}
 
-	forEach(refused, func(r *Result) {
+	forEach(s.fanOut, refused, func(r *Result) {
 		r.Enqueued, r.Err = s.outbox.Put(ctx, queue, r.Job, outbox.PutOptions{})
 		r.Degraded = r.Err == nil
 	})
@@ -120,8 +115,8 @@ func (s *Service) enqueueDurable(ctx context.Context, queue string, results []*R
 		}
 		return
 	}
-	forEach(results, func(r *Result) {
-		r.Enqueued, r.Err = s.outbox.Put(ctx, queue, r.Job, outbox.PutOptions{Durable: true, Hold: enqueueHold})
+	forEach(s.fanOut, results, func(r *Result) {
+		r.Enqueued, r.Err = s.outbox.Put(ctx, queue, r.Job, outbox.PutOptions{Durable: true, Hold: s.hold})
 	})
 	var added []*Result
 	for _, r := range results {
@@ -163,7 +158,7 @@ func awaitsFirstSend(e delayqueue.Enqueued) bool {
 // their ID: during a later outage they would be sent again. The dispatcher removes an item for which
 // this fails.
 func (s *Service) removeSuperfluous(ctx context.Context, queue string, results []*Result) {
-	forEach(results, func(r *Result) {
+	forEach(s.fanOut, results, func(r *Result) {
 		if err := s.outbox.RemoveID(ctx, queue, r.Job.ID); err != nil {
 			s.log.WarnContext(ctx, "a duplicate job stays in the outbox until the dispatcher removes it",
 				"queue", queue, "job", r.Job.ID, "cause", err.Error())
@@ -179,10 +174,10 @@ func (s *Service) enqueueRedis(ctx context.Context, queue string, results []*Res
 	return s.queues.EnqueueAccepted(ctx, queue, jobs)
 }
 
-// forEach calls do for all items, at most fanOut of them concurrently.
-func forEach[T any](items []T, do func(T)) {
+// forEach calls do for all items, at most limit of them concurrently.
+func forEach[T any](limit int, items []T, do func(T)) {
 	var group errgroup.Group
-	group.SetLimit(fanOut)
+	group.SetLimit(limit)
 	for _, item := range items {
 		group.Go(func() error {
 			do(item)

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -16,10 +17,10 @@ const (
 	durableAhead = 2 * time.Minute
 )
 
-// MoveToRedis moves a batch of the outbox to Redis and returns how many items need no further look for
-// now; 0 means that nothing is left to move. Sent jobs are recorded in Redis, and the others are
-// enqueued there. Durable items stay until their job is sent. Errors: store_unavailable, if the
-// outbox cannot be read.
+// MoveToRedis moves a batch of the outbox to Redis and returns how many items it moved; 0 means that
+// nothing is left to move for now. Sent jobs are recorded in Redis, and the others are enqueued there.
+// Durable items stay until their job is sent. Errors: store_unavailable, if the outbox cannot be read
+// or a sent job was not recorded: until it is, Redis may hand out that job again.
 func (s *Service) MoveToRedis(ctx context.Context, lease time.Duration) (int, error) {
 	if s.outbox == nil {
 		return 0, nil
@@ -29,11 +30,18 @@ func (s *Service) MoveToRedis(ctx context.Context, lease time.Duration) (int, er
 		return 0, err
 	}
 	var moved atomic.Int64
-	forEach(items, func(item *outbox.Item) {
-		if s.moveItem(ctx, item, lease) == nil {
+	var unrecorded atomic.Pointer[error]
+	forEach(s.fanOut, items, func(item *outbox.Item) {
+		err := s.moveItem(ctx, item, lease)
+		if err == nil {
 			moved.Add(1)
+		} else if item.State == outbox.Sent && !errors.Is(err, outbox.ErrClaimLost) {
+			unrecorded.Store(&err)
 		}
 	})
+	if err := unrecorded.Load(); err != nil {
+		return int(moved.Load()), *err
+	}
 	return int(moved.Load()), nil
 }
 
@@ -83,7 +91,7 @@ func (s *Service) RemoveSent(ctx context.Context, queue string, jobs []delayqueu
 			durable = append(durable, jobs[i].ID)
 		}
 	}
-	forEach(durable, func(id string) {
+	forEach(s.fanOut, durable, func(id string) {
 		if err := s.outbox.RemoveID(ctx, queue, id); err != nil {
 			s.log.WarnContext(ctx, "a durable job was sent and stays in the outbox for now",
 				"queue", queue, "job", id, "cause", err.Error())

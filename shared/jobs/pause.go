@@ -8,31 +8,33 @@ import (
 )
 
 // Pause stops the sending of a queue's jobs until a time, or until Resume if that is the zero time.
-// The pause is stored in DynamoDB and then in Redis, where it takes effect immediately. Errors:
-// invalid_request if the time is out of range; store_unavailable: if only Redis is unavailable, the pause is stored and takes effect when Redis is
-// back.
+// DynamoDB stores the pause, and Redis enforces it from then on. Errors: invalid_request if the time is
+// out of range; store_unavailable: if only Redis is unavailable, the pause is stored and takes effect
+// when Redis is back.
 func (s *Service) Pause(ctx context.Context, queue string, until time.Time) error {
 	pause, err := delayqueue.Pause{Paused: true, Until: until}.Normalize()
 	if err != nil {
 		return err
 	}
-	if s.outbox != nil {
-		if err := s.outbox.SetPause(ctx, queue, pause.Until); err != nil {
-			return err
-		}
+	if s.outbox == nil {
+		return s.queues.Pause(ctx, queue, pause.Until)
 	}
-	return s.queues.Pause(ctx, queue, pause.Until)
+	if err := s.outbox.SetPause(ctx, queue, pause.Until); err != nil {
+		return err
+	}
+	return s.ReloadPause(ctx, queue)
 }
 
 // Resume ends a pause, in DynamoDB and then in Redis. Errors: store_unavailable; if only Redis is
 // unavailable, the queue resumes when Redis is back.
 func (s *Service) Resume(ctx context.Context, queue string) error {
-	if s.outbox != nil {
-		if err := s.outbox.ClearPause(ctx, queue); err != nil {
-			return err
-		}
+	if s.outbox == nil {
+		return s.queues.Resume(ctx, queue)
 	}
-	return s.queues.Resume(ctx, queue)
+	if err := s.outbox.ClearPause(ctx, queue); err != nil {
+		return err
+	}
+	return s.ReloadPause(ctx, queue)
 }
 
 // Pauses reads from DynamoDB which queues are paused. Errors: store_unavailable.

@@ -48,7 +48,7 @@ func (s *Service) SendDue(claiming, work context.Context, sending Sending) (int,
 	}
 
 	var claimed atomic.Int64
-	forEach(items, func(item *outbox.Item) {
+	forEach(s.fanOut, items, func(item *outbox.Item) {
 		if s.claimToSend(claiming, item, sending) == nil {
 			claimed.Add(1)
 		}
@@ -90,7 +90,7 @@ func (s *Service) sendItems(ctx context.Context, queue string, items []*outbox.I
 	for i, ok := range sending.Send(ctx, queue, jobs) {
 		accepted[items[i]] = ok
 	}
-	forEach(items, func(item *outbox.Item) {
+	forEach(s.fanOut, items, func(item *outbox.Item) {
 		var err error
 		if accepted[item] {
 			err = s.outbox.MarkSent(ctx, item)

@@ -27,8 +27,6 @@ const (
 	claimLease = 10 * time.Second
 	// maxRaces is how often an operation starts again because another process took the item's claim.
 	maxRaces = 4
-	// fanOut bounds the concurrent DynamoDB calls of one operation.
-	fanOut = 16
 )
 
 // Service owns both stores of delayed jobs. It is safe for concurrent use.
@@ -36,12 +34,15 @@ type Service struct {
 	queues *delayqueue.Queues
 	outbox *outbox.Outbox
 	log    *slog.Logger
+
+	fanOut int           // the maximum number of concurrent calls of DynamoDB in one operation
+	hold   time.Duration // how long dispatchers leave a new durable job to the call that enqueues it
 }
 
 // New returns a Service. A nil outbox means that there is none: then every operation is that of
 // Redis alone.
 func New(queues *delayqueue.Queues, box *outbox.Outbox, log *slog.Logger) *Service {
-	return &Service{queues: queues, outbox: box, log: log}
+	return &Service{queues: queues, outbox: box, log: log, fanOut: 16, hold: 2 * time.Second}
 }
 
 // Queues returns the queues in Redis.

@@ -1,0 +1,182 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluicehq/sluice/localstack/awstest"
+	"github.com/sluicehq/sluice/localstack/redistest"
+	"github.com/sluicehq/sluice/shared/delayqueue"
+	"github.com/sluicehq/sluice/shared/delayqueue/outbox"
+	"github.com/sluicehq/sluice/shared/redisconn"
+)
+
+const queue = "orders"
+
+// cluster is a Redis and a DynamoDB that several processes share.
+type cluster struct {
+	redis *redistest.Redis
+	aws   *awstest.AWS
+}
+
+func startCluster(t testing.TB) *cluster {
+	t.Helper()
+	redisconn.SilenceDriver()
+	return &cluster{redis: redistest.Single(t), aws: awstest.Start(t)}
+}
+
+func (c *cluster) table(t testing.TB) string {
+	t.Helper()
+	return c.aws.CreateTable(t, outbox.TableInput(redistest.Name("outbox")))
+}
+
+// process is a process that uses the Service: every call of a store goes through its faults.
+type process struct {
+	*Service
+	faults
+}
+
+// start starts a process.
+func (c *cluster) start(t testing.TB, table string) *process {
+	t.Helper()
+	p := &process{}
+	client := redis.NewClient(&redis.Options{Addr: c.redis.Server.Addr(), Protocol: 2, MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	client.AddHook(&p.faults)
+	conn := redisconn.FromClient(client, redisconn.Config{
+		CallTimeout: 10 * time.Second, Breaker: redisconn.BreakerConfig{Failures: 1 << 30},
+	})
+	queues, err := delayqueue.New(conn, delayqueue.Config{Shards: 1})
+	require.NoError(t, err)
+
+	options := c.aws.DynamoDB.Options()
+	options.Retryer, options.HTTPClient = aws.NopRetryer{}, &p.faults
+	p.Service = New(queues, outbox.New(dynamodb.New(options), table), slog.New(slog.DiscardHandler))
+	p.fanOut = 1 // the calls of an operation come in one order
+	p.hold = 0
+	return p
+}
+
+// failure is what happens to one call of a store.
+type failure int
+
+const (
+	none    failure = iota
+	refused         // the store never gets the call
+	lost            // the store carries the call out, and its answer is lost
+
+)
+
+var errUnreachable = &net.OpError{Op: "read", Net: "tcp", Err: errors.New("unreachable")}
+
+// faults makes the calls of a process fail. It is a hook of the Redis client and the HTTP client of
+// DynamoDB.
+type faults struct {
+	mu                    sync.Mutex
+	redisDown, dynamoDown bool
+	calls                 int           // since the script began
+	query                 bool          // the last call was a query
+	script                map[int]event // by the number of the call
+	injected              int           // events that happened
+}
+
+type event struct {
+	failure failure
+	do      func() // before the call
+}
+
+// run runs an operation of the process whose calls follow a script.
+func (f *faults) run(script map[int]event, operation func()) {
+	f.mu.Lock()
+	f.calls, f.query, f.script = 0, false, script
+	f.mu.Unlock()
+	operation()
+	f.mu.Lock()
+	f.script = nil
+	f.mu.Unlock()
+}
+
+// next returns the failure of the next call. Queries in a row count as one call.
+func (f *faults) next(down *bool, query bool) failure {
+	f.mu.Lock()
+	var e event
+	if !query || !f.query {
+		e = f.script[f.calls]
+		f.calls++
+	}
+	f.query = query
+	if e.failure != none {
+		f.injected++
+	}
+	f.mu.Unlock()
+	if e.do != nil {
+		e.do()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if *down {
+		f.injected++
+		return refused
+	}
+	return e.failure
+}
+
+// DialHook implements redis.Hook.
+func (f *faults) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook implements redis.Hook.
+func (f *faults) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		return f.call(func() error { return next(ctx, cmd) }, cmd)
+	}
+}
+
+// ProcessPipelineHook implements redis.Hook.
+func (f *faults) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		return f.call(func() error { return next(ctx, cmds) }, cmds...)
+	}
+}
+
+func (f *faults) call(send func() error, cmds ...redis.Cmder) error {
+	which := f.next(&f.redisDown, false)
+	var err error = errUnreachable
+	if which != refused {
+		err = send()
+	}
+	if which == refused || which == lost {
+		err = errUnreachable
+		for _, cmd := range cmds {
+			cmd.SetErr(err)
+		}
+	}
+	return err
+}
+
+// Do implements the HTTP client of the AWS SDK.
+func (f *faults) Do(r *http.Request) (*http.Response, error) {
+	which := f.next(&f.dynamoDown, strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".Query"))
+	if which == refused {
+		return nil, errUnreachable
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err == nil && which == lost {
+		_, _ = io.Copy(io.Discard, answer.Body)
+		_ = answer.Body.Close()
+		return nil, errUnreachable
+	}
+	return answer, err
+}

@@ -1,0 +1,136 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluicehq/sluice/localstack/redistest"
+	"github.com/sluicehq/sluice/shared/delayqueue"
+)
+
+// scenario is one job, somewhere in the two stores.
+type scenario struct {
+	*world
+	id string
+}
+
+func (s *scenario) enqueue(delay time.Duration, durable bool) {
+	s.world.enqueue(s.api, delayqueue.Job{ID: s.id, Payload: json.RawMessage(`1`), Delay: delay, Durable: durable})
+}
+
+// withoutRedis runs an operation of processes that cannot reach Redis meanwhile.
+func withoutRedis(operation func(), processes ...*process) {
+	for _, p := range processes {
+		p.redisDown = true
+	}
+	operation()
+	for _, p := range processes {
+		p.redisDown = false
+	}
+}
+
+// places are the places in which a job can be, by name.
+func places(c *cluster) map[string]func(*scenario) {
+	return map[string]func(*scenario){
+		"a due job in the outbox": func(s *scenario) { withoutRedis(func() { s.enqueue(0, false) }, s.api) },
+		"a later job in the outbox": func(s *scenario) {
+			withoutRedis(func() { s.enqueue(far, false) }, s.api)
+		},
+		"a due job in both stores": func(s *scenario) {
+			job, err := delayqueue.Job{ID: s.id, Payload: json.RawMessage(`1`)}.Normalize()
+			require.NoError(s.t, err)
+			_, errs := s.api.queues.EnqueueAccepted(context.Background(), queue, []delayqueue.Job{job})
+			require.NoError(s.t, errs[0])
+			withoutRedis(func() { s.enqueue(0, false) }, s.api)
+		},
+		"a due durable job":   func(s *scenario) { s.enqueue(0, true) },
+		"a later durable job": func(s *scenario) { s.enqueue(far, true) },
+		"a durable job after Redis lost its data": func(s *scenario) {
+			s.enqueue(far, true)
+			s.flush(c)
+		},
+		"a job that the outbox sent": func(s *scenario) {
+			s.enqueue(0, true)
+			time.Sleep(2 * time.Millisecond)
+			withoutRedis(func() { s.dispatch(s.dispatcher) }, s.dispatcher)
+			require.Equal(s.t, 1, s.job(s.id).sent)
+		},
+	}
+}
+
+// calls are the calls of the API, by name.
+var calls = map[string]func(*scenario, *process){
+	"cancel":     func(s *scenario, p *process) { s.cancel(p, s.id) },
+	"reschedule": func(s *scenario, p *process) { s.reschedule(p, s.id, far, "2") },
+	"get":        func(s *scenario, p *process) { s.get(p, s.id) },
+}
+
+// dispatchers are what a dispatcher does, by name.
+var dispatchers = map[string]func(*scenario, *process){
+	"dispatch": func(s *scenario, p *process) { s.dispatch(p) },
+	"dispatch without Redis": func(s *scenario, p *process) {
+		withoutRedis(func() { s.dispatch(p) }, p)
+	},
+}
+
+// Every operation on a job in every place, with a failure or another process before each of its calls.
+func TestEveryStep(t *testing.T) {
+	c := startCluster(t)
+	shared := newWorld(t, t, c)
+	runs := 0
+	run := func(t *testing.T, place func(*scenario), p *process, operation func(*scenario, *process),
+		interfere func(*scenario) event) {
+		for at, done := 0, false; !done; at++ {
+			runs++
+			s := &scenario{world: shared.again(t), id: redistest.Name("job")}
+			place(s)
+			time.Sleep(2 * time.Millisecond) // due times are rounded up
+			p.run(map[int]event{at: interfere(s)}, func() { operation(s, p) })
+			done = at >= p.calls
+			s.finish()
+		}
+	}
+	failures := map[string]event{"a refused call": {failure: refused}, "a lost answer": {failure: lost}}
+
+	for where, place := range places(c) {
+		for name, call := range calls {
+			for what, e := range failures {
+				if name == "get" {
+					continue // it changes nothing
+				}
+				t.Run(where+": "+name+" with "+what, func(t *testing.T) {
+					run(t, place, shared.api, call, func(*scenario) event { return e })
+				})
+			}
+			for other, dispatch := range dispatchers {
+				t.Run(where+": "+name+" and "+other, func(t *testing.T) {
+					run(t, place, shared.api, call, func(s *scenario) event {
+						return event{do: func() { dispatch(s, s.otherDispatcher) }}
+					})
+				})
+			}
+		}
+		for name, dispatch := range dispatchers {
+			for what, e := range failures {
+				if name == "get" {
+					continue // it changes nothing
+				}
+				t.Run(where+": "+name+" with "+what, func(t *testing.T) {
+					run(t, place, shared.dispatcher, dispatch, func(*scenario) event { return e })
+				})
+			}
+			for other, call := range calls {
+				t.Run(where+": "+name+" and "+other, func(t *testing.T) {
+					run(t, place, shared.dispatcher, dispatch, func(s *scenario) event {
+						return event{do: func() { call(s, s.otherAPI) }}
+					})
+				})
+			}
+		}
+	}
+	t.Logf("%d runs", runs)
+}

@@ -1,0 +1,338 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluicehq/sluice/shared/delayqueue"
+	"github.com/sluicehq/sluice/shared/fault"
+)
+
+// maxMoveFailures is how often a dispatcher tries to move the outbox before it claims without that.
+const maxMoveFailures = 3
+
+// far is a delay that no test waits for.
+const far = time.Hour
+
+// testingT is what a test of this package and a rapid test have in common.
+type testingT interface {
+	require.TestingT
+	Fatalf(format string, args ...any)
+}
+
+// world is two API processes and two dispatchers on the same stores. It keeps the answers that callers
+// got about each job, and checks every message to SQS against them:
+//
+//   - A canceled job is not sent, and a sent job is not canceled.
+//   - A job that does not exist (404) is not sent.
+//   - A rescheduled job is not sent before its new time, nor with an old payload.
+//   - A job of a paused queue is not sent.
+//   - No job is sent twice, unless a store failed while its outcome was recorded.
+//   - A job that was accepted is sent, canceled, or can be read.
+type world struct {
+	t testingT
+
+	api, otherAPI               *process
+	dispatcher, otherDispatcher *process
+
+	jobs    map[string]*answers
+	paused  bool    // acknowledged
+	pauses  int     // acknowledged
+	resumes int     // begun or ended
+	turns   []*turn // dispatchers at work
+}
+
+// answers is what callers know of a job.
+type answers struct {
+	accepted, durable, canceled, missing bool
+
+	later    bool     // rescheduled to a time that does not come
+	payloads []string // what may be sent
+	sent     int
+
+	mayRepeat     bool // a failure excuses another message
+	mayBeCanceled bool // a cancellation failed or was concurrent
+	mayBeGone     bool // Redis lost its data
+
+	enqueuing, enqueuers int // concurrent calls, and all calls
+}
+
+func newWorld(t testingT, tb testing.TB, c *cluster) *world {
+	table := c.table(tb)
+	return &world{
+		t: t, jobs: make(map[string]*answers), api: c.start(tb, table), otherAPI: c.start(tb, table),
+		dispatcher: c.start(tb, table), otherDispatcher: c.start(tb, table),
+	}
+}
+
+// again returns a world of the same processes and no jobs.
+func (w *world) again(t testingT) *world {
+	next := *w
+	next.t, next.jobs, next.turns = t, make(map[string]*answers), nil
+	return &next
+}
+
+func (w *world) processes() []*process {
+	return []*process{w.api, w.otherAPI, w.dispatcher, w.otherDispatcher}
+}
+
+func (w *world) job(id string) *answers {
+	if w.jobs[id] == nil {
+		w.jobs[id] = &answers{}
+	}
+	return w.jobs[id]
+}
+
+// flush makes Redis lose its data.
+func (w *world) flush(c *cluster) {
+	require.NoError(w.t, c.redis.Client.FlushAll(context.Background()).Err())
+	for _, j := range w.jobs {
+		j.mayRepeat = j.mayRepeat || j.sent > 0
+		j.mayBeGone = j.mayBeGone || !j.durable || j.sent > 0 || j.mayBeCanceled
+	}
+}
+
+// enqueue enqueues a job, at most once successfully: after that its ID may be free again, and the
+// answers would be about two jobs.
+func (w *world) enqueue(p *process, job delayqueue.Job) {
+	j := w.job(job.ID)
+	if j.accepted {
+		return
+	}
+	j.missing, j.canceled, j.later = false, false, false
+	j.payloads = append(j.payloads, string(job.Payload))
+
+	j.enqueuing++
+	j.enqueuers++
+	r := p.Enqueue(context.Background(), queue, []delayqueue.Job{job})[0]
+	j.enqueuing--
+
+	if r.Err != nil {
+		require.Equal(w.t, fault.StoreUnavailable, fault.CodeOf(r.Err), "%v", r.Err)
+		return
+	}
+	j.accepted, j.durable = true, j.durable || job.Durable && !r.Enqueued.Duplicate
+}
+
+// alone runs a call and reports whether no call enqueued the job meanwhile. Then the answer binds what
+// happens later.
+func (j *answers) alone(call func()) bool {
+	before := j.enqueuers
+	call()
+	return j.enqueuing == 0 && j.enqueuers == before
+}
+
+// notFound checks the answer 404.
+func (w *world) notFound(id string) {
+	j := w.job(id)
+	require.True(w.t, !j.accepted || j.mayBeGone, "job %s was accepted and is not found: %+v", id, *j)
+	j.missing = true
+}
+
+func (w *world) cancel(p *process, id string) {
+	j := w.job(id)
+	sent := j.sent
+	j.mayBeCanceled = true
+	var info delayqueue.Info
+	var err error
+	if !j.alone(func() { info, err = p.Cancel(context.Background(), queue, id) }) {
+		return
+	}
+	switch fault.CodeOf(err) {
+	case "":
+		require.NoError(w.t, err)
+		require.Equal(w.t, delayqueue.Canceled, info.State)
+		require.True(w.t, sent == 0 || j.mayRepeat, "job %s was sent and is canceled: %+v", id, *j)
+		j.canceled = true
+	case fault.JobNotFound:
+		w.notFound(id)
+	case fault.JobConflict, fault.StoreUnavailable:
+	default:
+		w.t.Fatalf("cancel: %v", err)
+	}
+}
+
+func (w *world) get(p *process, id string) {
+	j := w.job(id)
+	canceled := j.canceled
+	var info delayqueue.Info
+	var err error
+	if !j.alone(func() { info, err = p.Get(context.Background(), queue, id) }) {
+		return
+	}
+	switch fault.CodeOf(err) {
+	case "":
+		require.NoError(w.t, err)
+		require.True(w.t, !canceled || j.mayBeGone || info.State == delayqueue.Canceled, "%s: %s", id, info.State)
+	case fault.JobNotFound:
+		w.notFound(id)
+	case fault.StoreUnavailable:
+	default:
+		w.t.Fatalf("get: %v", err)
+	}
+}
+
+func (w *world) reschedule(p *process, id string, delay time.Duration, payload string) {
+	j := w.job(id)
+	payloads, later := slices.Clone(j.payloads), j.later
+	j.payloads, j.later = append(j.payloads, payload), false // until the answer, both may be sent
+	var err error
+	if !j.alone(func() {
+		_, err = p.Reschedule(context.Background(), queue, id,
+			delayqueue.Change{Delay: &delay, Payload: json.RawMessage(payload)})
+	}) {
+		return
+	}
+	switch fault.CodeOf(err) {
+	case "":
+		require.NoError(w.t, err)
+		j.payloads, j.later = []string{payload}, delay == far
+	case fault.JobNotFound:
+		w.notFound(id)
+	case fault.JobConflict:
+		j.payloads, j.later = payloads, later
+	case fault.StoreUnavailable:
+	default:
+		w.t.Fatalf("reschedule: %v", err)
+	}
+}
+
+func (w *world) pause(p *process) {
+	resumes := w.resumes
+	if p.Pause(context.Background(), queue, time.Time{}) == nil && w.resumes == resumes {
+		w.paused = true
+		w.pauses++
+	}
+}
+
+func (w *world) resume(p *process) {
+	w.paused = false
+	w.resumes++
+	_ = p.Resume(context.Background(), queue)
+	w.resumes++
+}
+
+// dispatch does what a dispatcher does: it moves the outbox to Redis and sends from there, or from the
+// outbox while it cannot reach Redis.
+func (w *world) dispatch(p *process) {
+	ctx := context.Background()
+	t := w.begin(p, p.queues.Ping(ctx) != nil)
+	defer t.end()
+	if t.fromOutbox {
+		_, _ = p.SendDue(ctx, ctx, Sending{
+			Queues: map[string]string{queue: "url"}, Lease: time.Minute,
+			Send: func(_ context.Context, _ string, jobs []delayqueue.Claimed) []bool { return t.send(jobs) },
+		})
+		return
+	}
+
+	failures := 0
+	for {
+		moved, err := p.MoveToRedis(ctx, time.Minute)
+		if err != nil {
+			failures++
+		}
+		if failures == maxMoveFailures {
+			for _, j := range w.jobs { // what the outbox sent is perhaps not recorded
+				j.mayRepeat = true
+			}
+		}
+		if failures == maxMoveFailures || err == nil && moved == 0 {
+			break
+		}
+	}
+	if p.EnsurePause(ctx, queue, 0) != nil {
+		return
+	}
+	claims, err := p.queues.Claim(ctx, queue, 0, 100, time.Minute)
+	if err != nil || len(claims.Jobs) == 0 {
+		return
+	}
+	t.send(claims.Jobs)
+	_, _ = p.queues.Accept(ctx, queue, 0, claims.Jobs)
+	p.RemoveSent(ctx, queue, claims.Jobs)
+}
+
+// turn is one turn of a dispatcher.
+type turn struct {
+	*world
+
+	process    *process
+	fromOutbox bool // it cannot reach Redis
+	paused     bool // when it began
+	pause      int  // the number of that pause
+	injected   int  // failures before it sent
+	sent       []*answers
+}
+
+// begin begins a turn. A job that is in both stores can be sent twice when two dispatchers overlap of
+// which only one can reach Redis.
+func (w *world) begin(p *process, fromOutbox bool) *turn {
+	for _, other := range w.turns {
+		if other.fromOutbox != fromOutbox {
+			for _, j := range w.jobs {
+				j.mayRepeat = true
+			}
+		}
+	}
+	t := &turn{world: w, process: p, fromOutbox: fromOutbox, paused: w.paused, pause: w.pauses}
+	w.turns = append(w.turns, t)
+	return t
+}
+
+// send stands in for SQS, which accepts everything.
+func (t *turn) send(jobs []delayqueue.Claimed) []bool {
+	t.injected = t.process.injected
+	accepted := make([]bool, len(jobs))
+	for i, claimed := range jobs {
+		accepted[i] = true
+		id, j := claimed.ID, t.jobs[claimed.ID]
+		if j == nil {
+			continue // of an earlier test on the same stores
+		}
+		require.False(t.world.t, t.paused && t.world.paused && t.pause == t.pauses, "job %s of a paused queue is sent", id)
+		require.False(t.world.t, j.canceled, "job %s is sent after its cancellation: %+v", id, *j)
+		require.False(t.world.t, j.missing, "job %s is sent after it was not found: %+v", id, *j)
+		require.False(t.world.t, j.later, "job %s is sent before its new time: %+v", id, *j)
+		require.Contains(t.world.t, j.payloads, string(claimed.Payload), "job %s is sent with an old payload", id)
+		require.True(t.world.t, j.sent == 0 || j.mayRepeat, "job %s is sent twice: %+v", id, *j)
+		j.sent++
+		t.sent = append(t.sent, j)
+	}
+	return accepted
+}
+
+// end ends a turn. If a store failed after the turn had sent, the outcome may not be recorded.
+func (t *turn) end() {
+	t.turns = slices.DeleteFunc(t.turns, func(other *turn) bool { return other == t })
+	if t.process.injected > t.injected {
+		for _, j := range t.sent {
+			j.mayRepeat = true
+		}
+	}
+}
+
+// finish ends all outages, lets a dispatcher work, and requires that no accepted job is lost.
+func (w *world) finish() {
+	for _, p := range w.processes() {
+		p.redisDown, p.dynamoDown = false, false
+	}
+	if w.pauses > 0 {
+		require.NoError(w.t, w.api.Resume(context.Background(), queue))
+		w.paused = false
+	}
+	w.dispatch(w.dispatcher)
+	for id, j := range w.jobs {
+		if !j.accepted || j.mayBeGone || j.sent > 0 {
+			continue
+		}
+		info, err := w.api.Get(context.Background(), queue, id)
+		require.NoError(w.t, err, "job %s is lost: %+v", id, *j)
+		require.True(w.t, !j.canceled || info.State == delayqueue.Canceled, "job %s is %s", id, info.State)
+	}
+}
