@@ -15,8 +15,8 @@ import (
 func TestModel(t *testing.T) {
 	c := startCluster(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &model{T: rt, cluster: c, world: newWorld(rt, t, c)}
-		m.flush(c)
+		m := &model{T: rt, world: newWorld(rt, t, c)}
+		m.flush()
 		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
 			m.step()
 		}
@@ -27,7 +27,6 @@ func TestModel(t *testing.T) {
 // model draws the operations of a world.
 type model struct {
 	*rapid.T
-	*cluster
 	*world
 }
 
@@ -44,7 +43,7 @@ func (m *model) step() {
 	case "reload":
 		_ = m.dispatcher.ReloadPause(m.Context(), queue)
 	case "flush":
-		m.flush(m.cluster)
+		m.flush()
 	}
 }
 

@@ -34,7 +34,7 @@ func withoutRedis(operation func(), processes ...*process) {
 }
 
 // places are the places in which a job can be, by name.
-func places(c *cluster) map[string]func(*scenario) {
+func places() map[string]func(*scenario) {
 	return map[string]func(*scenario){
 		"a due job in the outbox": func(s *scenario) { withoutRedis(func() { s.enqueue(0, false) }, s.api) },
 		"a later job in the outbox": func(s *scenario) {
@@ -51,7 +51,7 @@ func places(c *cluster) map[string]func(*scenario) {
 		"a later durable job": func(s *scenario) { s.enqueue(far, true) },
 		"a durable job after Redis lost its data": func(s *scenario) {
 			s.enqueue(far, true)
-			s.flush(c)
+			s.flush()
 		},
 		"a job that the outbox sent": func(s *scenario) {
 			s.enqueue(0, true)
@@ -96,7 +96,7 @@ func TestEveryStep(t *testing.T) {
 	}
 	failures := map[string]event{"a refused call": {failure: refused}, "a lost answer": {failure: lost}}
 
-	for where, place := range places(c) {
+	for where, place := range places() {
 		for name, call := range calls {
 			for what, e := range failures {
 				if name == "get" {

@@ -35,7 +35,8 @@ type testingT interface {
 //   - No job is sent twice, unless a store failed while its outcome was recorded.
 //   - A job that was accepted is sent, canceled, or can be read.
 type world struct {
-	t testingT
+	t       testingT
+	cluster *cluster
 
 	api, otherAPI               *process
 	dispatcher, otherDispatcher *process
@@ -65,7 +66,7 @@ type answers struct {
 func newWorld(t testingT, tb testing.TB, c *cluster) *world {
 	table := c.table(tb)
 	return &world{
-		t: t, jobs: make(map[string]*answers), api: c.start(tb, table), otherAPI: c.start(tb, table),
+		t: t, cluster: c, jobs: make(map[string]*answers), api: c.start(tb, table), otherAPI: c.start(tb, table),
 		dispatcher: c.start(tb, table), otherDispatcher: c.start(tb, table),
 	}
 }
@@ -89,8 +90,8 @@ func (w *world) job(id string) *answers {
 }
 
 // flush makes Redis lose its data.
-func (w *world) flush(c *cluster) {
-	require.NoError(w.t, c.redis.Client.FlushAll(context.Background()).Err())
+func (w *world) flush() {
+	require.NoError(w.t, w.cluster.redis.Client.FlushAll(context.Background()).Err())
 	for _, j := range w.jobs {
 		j.mayRepeat = j.mayRepeat || j.sent > 0
 		j.mayBeGone = j.mayBeGone || !j.durable || j.sent > 0 || j.mayBeCanceled
@@ -317,7 +318,7 @@ func (t *turn) end() {
 	}
 }
 
-// finish ends all outages, lets a dispatcher work, and requires that no accepted job is lost.
+// finish ends all outages, lets a dispatcher work, and checks every job once more.
 func (w *world) finish() {
 	for _, p := range w.processes() {
 		p.redisDown, p.dynamoDown = false, false
@@ -327,6 +328,18 @@ func (w *world) finish() {
 		w.paused = false
 	}
 	w.dispatch(w.dispatcher)
+	for id, j := range w.jobs {
+		if j.sent > 0 {
+			w.cancel(w.api, id)
+		}
+	}
+	w.requireNoneLost()
+	w.flush()
+	w.requireNoneLost()
+}
+
+// requireNoneLost requires that every accepted job that was not sent can be read.
+func (w *world) requireNoneLost() {
 	for id, j := range w.jobs {
 		if !j.accepted || j.mayBeGone || j.sent > 0 {
 			continue
