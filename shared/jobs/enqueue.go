@@ -13,15 +13,13 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// Result is the outcome of one job.
+// Result is the outcome of one job. After store_unavailable the job may be stored although the answer
+// was lost: enqueue it again under the same ID.
 type Result struct {
-	Job      delayqueue.Job
-	Enqueued delayqueue.Enqueued
+	delayqueue.Result
+
 	// Degraded reports that the outbox accepted the job and Redis did not.
 	Degraded bool
-	// Err is why the job was not enqueued. After store_unavailable the job may be stored although
-	// the answer was lost: enqueue it again under the same ID.
-	Err error
 }
 
 // Enqueue enqueues jobs of one queue and returns a result for each, in order. Each job succeeds or
@@ -94,7 +92,7 @@ func (s *Service) enqueuePlain(ctx context.Context, queue string, results []*Res
 	var refused []*Result
 	for i, inRedis := range s.enqueueRedis(ctx, queue, results) {
 		r := results[i]
-		r.Enqueued, r.Err = inRedis.Enqueued, inRedis.Err
+		r.Result = inRedis
 		if s.outbox != nil && fault.CodeOf(r.Err) == fault.StoreUnavailable {
 			refused = append(refused, r)
 		}

@@ -43,8 +43,7 @@ func places() map[string]func(*scenario) {
 		"a due job in both stores": func(s *scenario) {
 			job, err := delayqueue.Job{ID: s.id, Payload: json.RawMessage(`1`)}.Normalize()
 			require.NoError(s.t, err)
-			_, errs := s.api.queues.EnqueueAccepted(context.Background(), queue, []delayqueue.Job{job})
-			require.NoError(s.t, errs[0])
+			require.NoError(s.t, s.api.queues.EnqueueAccepted(context.Background(), queue, []delayqueue.Job{job})[0].Err)
 			withoutRedis(func() { s.enqueue(0, false) }, s.api)
 		},
 		"a due durable job":   func(s *scenario) { s.enqueue(0, true) },
