@@ -63,7 +63,7 @@ func (r *Redis) Close() error { return r.wakeups.close() }
 // stateKey returns the Redis key of the lock's state, which also names the channel of its wake-ups.
 func (k Key) stateKey() string { return "{" + string(k.Kind) + ":" + k.Name + "}" }
 
-// redisKeys returns all keys of a lock, in the order of the scripts; scripts/acquire.lua documents
+// redisKeys returns all keys of a lock, in the order of the scripts; scripts/prelude.lua documents
 // them. They share a hash tag, so that a cluster keeps them on one node.
 func (k Key) redisKeys() []string {
 	state := k.stateKey()
