@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fails applies a configuration and returns what the tool says, on one line and without its frames.
+// fails plans a configuration and returns the error output on one line, without the frames.
 func fails(t *testing.T, configuration string, env ...string) string {
 	t.Helper()
 	w := workspace(t, env...)
@@ -25,6 +25,8 @@ func fails(t *testing.T, configuration string, env ...string) string {
 	return strings.Join(strings.Fields(strings.NewReplacer("│", " ", "╷", " ", "╵", " ").Replace(out)), " ")
 }
 
+// two has a resource and two data sources: a mistake in the provider block must not be reported for
+// each of them.
 const two = `
 resource "sluice_limiter_policy" "a" {
   name  = "a"
@@ -38,126 +40,128 @@ data "sluice_limiter_policy" "b" {
 }
 `
 
-func TestAMistakeInTheProvidersBlockIsOneDiagnosticThatSaysWhatToDo(t *testing.T) {
+func TestProviderBlock(t *testing.T) {
 	t.Parallel()
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte("<html>welcome</html>"))
-	}))
-	t.Cleanup(page.Close)
-	gatewayless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = w.Write([]byte(`{"message":"Not Found"}`))
-	}))
-	t.Cleanup(gatewayless.Close)
-	none := []string{"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY="}
-	for title, c := range map[string]struct {
-		block string
-		env   []string
-		want  string
-	}{
-		"no endpoint":                {"", []string{"SLUICE_ENDPOINT="}, "The endpoint is missing"},
-		"an endpoint that is no URL": {`endpoint = "abc123"`, nil, `"abc123" is not a URL such as https://`},
-		"an endpoint with a query":   {`endpoint = "https://example.org/?a=b"`, nil, "must have no query"},
-		"nobody at the endpoint": {"endpoint = \"http://127.0.0.1:1\"\n retries = 0", nil,
-			"Sluice cannot be reached"},
-		"a page at the endpoint":      {fmt.Sprintf("endpoint = %q", page.URL), nil, "is the endpoint right"},
-		"another API at the endpoint": {fmt.Sprintf("endpoint = %q", gatewayless.URL), nil, "is the endpoint right"},
-		"no credentials":              {"", none, "No AWS credentials"},
-		"half of the credentials":     {"", []string{"SLUICE_SECRET_KEY="}, "Half of the credentials"},
-		"half of them in the block":   {`access_key = "AKIDEXAMPLE"`, none, "secret_key"},
-		"a key and a profile":         {"profile = \"x\"\n access_key = \"k\"\n secret_key = \"s\"", nil, "access_key"},
-		"a profile that is not there": {`profile = "night-shift"`, none, "night-shift"},
-		"no region":                   {"", []string{"SLUICE_REGION="}, "region"},
-		"a way to sign that is none":  {`auth = "basic"`, nil, `"aws_iam"`},
-		"a role without an ARN":       {"assume_role = {}", nil, "The role is missing"},
-		"a timeout that is none":      {`timeout = "soon"`, nil, "must be a length of time"},
-		"a timeout of nothing":        {`timeout = "0s"`, nil, "The timeout is out of range"},
-		"too many retries":            {"retries = 11", nil, "between 0 and 10"},
-		"retries that are no number":  {"", []string{"SLUICE_RETRIES=many"}, "SLUICE_RETRIES must be 0 to 10"},
-		"a timeout of the shell":      {"", []string{"SLUICE_TIMEOUT=soon"}, "SLUICE_TIMEOUT must be a length of time"},
-	} {
-		t.Run(title, func(t *testing.T) {
-			t.Parallel()
-			said := fails(t, fmt.Sprintf("provider \"sluice\" {\n  %s\n}\n", c.block)+two, c.env...)
-			require.Contains(t, said, c.want)
-			require.Equal(t, 1, strings.Count(said, "Error: "), said)
-			require.NotContains(t, said, secretKey)
-		})
-	}
-}
-
-func TestAWrongSecretIsAClearDiagnostic(t *testing.T) {
-	t.Parallel()
-	said := fails(t, "data \"sluice_limiter_policies\" \"all\" {}", "SLUICE_SECRET_KEY=wrong")
-	require.Contains(t, said, "are the credentials, the region and the clock right")
-}
-
-func TestAnEndpointThatDoesNotAnswerIsGivenUpAfterTheTimeout(t *testing.T) {
-	t.Parallel()
-	release := make(chan struct{})
-	hung := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		select {
-		case <-release:
-		case <-r.Context().Done():
+	t.Run("reports each mistake once", func(t *testing.T) {
+		t.Parallel()
+		page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("<html>welcome</html>"))
+		}))
+		t.Cleanup(page.Close)
+		gatewayless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"message":"Not Found"}`))
+		}))
+		t.Cleanup(gatewayless.Close)
+		none := []string{"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY="}
+		for title, c := range map[string]struct {
+			block string
+			env   []string
+			want  string
+		}{
+			"no endpoint":                   {"", []string{"SLUICE_ENDPOINT="}, "The endpoint is missing"},
+			"an endpoint that is not a URL": {`endpoint = "abc123"`, nil, `"abc123" is not a URL such as https://`},
+			"an endpoint with a query":      {`endpoint = "https://example.org/?a=b"`, nil, "must have no query"},
+			"an endpoint that does not listen": {"endpoint = \"http://127.0.0.1:1\"\n retries = 0", nil,
+				"Sluice cannot be reached"},
+			"a page at the endpoint":               {fmt.Sprintf("endpoint = %q", page.URL), nil, "check the endpoint"},
+			"another API at the endpoint":          {fmt.Sprintf("endpoint = %q", gatewayless.URL), nil, "check the endpoint"},
+			"no credentials":                       {"", none, "No AWS credentials"},
+			"half of the credentials":              {"", []string{"SLUICE_SECRET_KEY="}, "The credentials are incomplete"},
+			"half of the credentials in the block": {`access_key = "AKIDEXAMPLE"`, none, "secret_key"},
+			"a key and a profile":                  {"profile = \"x\"\n access_key = \"k\"\n secret_key = \"s\"", nil, "access_key"},
+			"a profile that does not exist":        {`profile = "night-shift"`, none, "night-shift"},
+			"no region":                            {"", []string{"SLUICE_REGION="}, "region"},
+			"an unknown authentication":            {`auth = "basic"`, nil, `"aws_iam"`},
+			"a role without an ARN":                {"assume_role = {}", nil, "The role is missing"},
+			"a timeout that is no duration":        {`timeout = "soon"`, nil, "must be a length of time"},
+			"a timeout of 0":                       {`timeout = "0s"`, nil, "The timeout is out of range"},
+			"too many retries":                     {"retries = 11", nil, "between 0 and 10"},
+			"retries that are not a number":        {"", []string{"SLUICE_RETRIES=many"}, "SLUICE_RETRIES must be 0 to 10"},
+			"a bad timeout in the environment":     {"", []string{"SLUICE_TIMEOUT=soon"}, "SLUICE_TIMEOUT must be a length of time"},
+		} {
+			t.Run(title, func(t *testing.T) {
+				t.Parallel()
+				output := fails(t, fmt.Sprintf("provider \"sluice\" {\n  %s\n}\n", c.block)+two, c.env...)
+				require.Contains(t, output, c.want)
+				require.Equal(t, 1, strings.Count(output, "Error: "), output)
+				require.NotContains(t, output, secretKey)
+			})
 		}
-	}))
-	t.Cleanup(hung.Close)
-	t.Cleanup(func() { close(release) })
-	started := time.Now()
-	said := fails(t, fmt.Sprintf("provider \"sluice\" {\n  endpoint = %q\n  timeout = \"300ms\"\n  retries = 1\n}\n",
-		hung.URL)+two)
-	require.Contains(t, said, "no answer within 300ms")
-	require.Less(t, time.Since(started), 20*time.Second)
-}
+	})
 
-func TestEveryWayToSignWorks(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	shared := filepath.Join(folder, "credentials")
-	require.NoError(t,
-		os.WriteFile(shared,
-			[]byte("[night]\naws_access_key_id = "+accessKey+"\naws_secret_access_key = "+secretKey+"\n"), 0o600))
-	role := newRole(t)
-	none := []string{"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=", "AWS_SHARED_CREDENTIALS_FILE=" + shared}
-	for title, c := range map[string]struct {
-		block string
-		env   []string
-	}{
-		"static credentials in the block": {fmt.Sprintf("access_key = %q\n secret_key = %q\n region = %q", accessKey,
-			secretKey, region), []string{"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=", "SLUICE_REGION="}},
-		"static credentials of the shell": {"", nil},
-		"a profile in the block":          {`profile = "night"`, none},
-		"a profile of the shell":          {"", append([]string{"SLUICE_PROFILE=night"}, none...)},
-		"the SDK's own chain": {"", []string{"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=",
-			"AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=" + secretKey}},
-		"a role in the block": {
-			fmt.Sprintf(`assume_role = { role_arn = %q, session_name = "deploy", external_id = "x-1", duration = "30m" }`, role.arn),
-			[]string{"AWS_ENDPOINT_URL_STS=" + role.url},
-		},
-		"a role of the shell": {"", []string{"SLUICE_ASSUME_ROLE_ARN=" + role.arn, "SLUICE_ASSUME_ROLE_EXTERNAL_ID=x-1",
-			"AWS_ENDPOINT_URL_STS=" + role.url}},
-	} {
-		t.Run(title, func(t *testing.T) {
-			t.Parallel()
-			apply(t, workspace(t, c.env...), fmt.Sprintf("provider \"sluice\" {\n  %s\n}\n",
-				c.block)+`data "sluice_limiter_policies" "all" {}`)
-		})
-	}
-}
+	t.Run("reports a wrong secret", func(t *testing.T) {
+		t.Parallel()
+		output := fails(t, "data \"sluice_limiter_policies\" \"all\" {}", "SLUICE_SECRET_KEY=wrong")
+		require.Contains(t, output, "check the credentials, the region, the clock")
+	})
 
-func TestWithoutAuthenticationNothingIsSignedAndTheGatewayRefuses(t *testing.T) {
-	t.Parallel()
-	said := fails(t, "provider \"sluice\" {\n  auth = \"none\"\n}\n data \"sluice_limiter_policies\" \"all\" {}",
-		"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=")
-	require.Contains(t, said, "the gateway refused the request")
-}
+	t.Run("reports an endpoint that does not answer after the timeout", func(t *testing.T) {
+		t.Parallel()
+		release := make(chan struct{})
+		hung := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+		}))
+		t.Cleanup(hung.Close)
+		t.Cleanup(func() { close(release) })
+		started := time.Now()
+		output := fails(t, fmt.Sprintf("provider \"sluice\" {\n  endpoint = %q\n  timeout = \"300ms\"\n  retries = 1\n}\n",
+			hung.URL)+two)
+		require.Contains(t, output, "no answer within 300ms")
+		require.Less(t, time.Since(started), 20*time.Second)
+	})
 
-// On the first apply the endpoint is an output of the module that is made beside the policies.
-func TestAnEndpointThatIsKnownOnlyAfterApplyWorksInOneApply(t *testing.T) {
-	n := name("first-apply")
-	t.Parallel()
-	runAs(t, environment("SLUICE_ENDPOINT", ""), resource.TestStep{Config: fmt.Sprintf(`
+	t.Run("signs with every kind of credentials", func(t *testing.T) {
+		t.Parallel()
+		folder := t.TempDir()
+		shared := filepath.Join(folder, "credentials")
+		require.NoError(t,
+			os.WriteFile(shared,
+				[]byte("[night]\naws_access_key_id = "+accessKey+"\naws_secret_access_key = "+secretKey+"\n"), 0o600))
+		role := newRole(t)
+		none := []string{"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=", "AWS_SHARED_CREDENTIALS_FILE=" + shared}
+		for title, c := range map[string]struct {
+			block string
+			env   []string
+		}{
+			"static credentials in the block": {fmt.Sprintf("access_key = %q\n secret_key = %q\n region = %q", accessKey,
+				secretKey, region), []string{"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=", "SLUICE_REGION="}},
+			"static credentials in the environment": {"", nil},
+			"a profile in the block":                {`profile = "night"`, none},
+			"a profile in the environment":          {"", append([]string{"SLUICE_PROFILE=night"}, none...)},
+			"the default chain of the AWS SDK": {"", []string{"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=",
+				"AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=" + secretKey}},
+			"a role in the block": {
+				fmt.Sprintf(`assume_role = { role_arn = %q, session_name = "deploy", external_id = "x-1", duration = "30m" }`, role.arn),
+				[]string{"AWS_ENDPOINT_URL_STS=" + role.url},
+			},
+			"a role in the environment": {"", []string{"SLUICE_ASSUME_ROLE_ARN=" + role.arn, "SLUICE_ASSUME_ROLE_EXTERNAL_ID=x-1",
+				"AWS_ENDPOINT_URL_STS=" + role.url}},
+		} {
+			t.Run(title, func(t *testing.T) {
+				t.Parallel()
+				apply(t, workspace(t, c.env...), fmt.Sprintf("provider \"sluice\" {\n  %s\n}\n",
+					c.block)+`data "sluice_limiter_policies" "all" {}`)
+			})
+		}
+	})
+
+	t.Run("sends unsigned requests without authentication", func(t *testing.T) {
+		t.Parallel()
+		output := fails(t, "provider \"sluice\" {\n  auth = \"none\"\n}\n data \"sluice_limiter_policies\" \"all\" {}",
+			"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=")
+		require.Contains(t, output, "the gateway refused the request")
+	})
+
+	// On the first apply, the endpoint is an output of the module in the same configuration.
+	t.Run("accepts an endpoint that exists only after apply", func(t *testing.T) {
+		n := name("first-apply")
+		t.Parallel()
+		runAs(t, environment("SLUICE_ENDPOINT", ""), resource.TestStep{Config: fmt.Sprintf(`
 resource "terraform_data" "module" {
   input = %q
 }
@@ -166,11 +170,11 @@ provider "sluice" {
   endpoint = terraform_data.module.output
 }
 `, system.APIURL) + simple(n, 5, "")})
-}
+	})
 
-func TestADataSourceThatNeedsAnUnknownEndpointSaysWhatToDo(t *testing.T) {
-	t.Parallel()
-	runAs(t, environment("SLUICE_ENDPOINT", ""), resource.TestStep{Config: fmt.Sprintf(`
+	t.Run("reports a data source that needs an unknown endpoint", func(t *testing.T) {
+		t.Parallel()
+		runAs(t, environment("SLUICE_ENDPOINT", ""), resource.TestStep{Config: fmt.Sprintf(`
 resource "terraform_data" "module" {
   input = %q
 }
@@ -181,4 +185,5 @@ provider "sluice" {
 
 data "sluice_limiter_policies" "all" {}
 `, system.APIURL), ExpectError: regexp.MustCompile(`configuration is not known yet`)})
+	})
 }

@@ -10,61 +10,63 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The examples are what the documentation shows. Those that only Terraform 1.14 reads, .tfquery.hcl
-// and actions, are not among them.
-func TestTheExamplesOfTheDocumentationAreValid(t *testing.T) {
+func TestExamples(t *testing.T) {
 	t.Parallel()
-	folders, err := filepath.Glob(filepath.Join("..", "..", "examples", "*", "*"))
-	require.NoError(t, err)
-	checked := 0
-	for _, folder := range append(folders, filepath.Join("..", "..", "examples", "provider")) {
-		files, err := filepath.Glob(filepath.Join(folder, "*.tf"))
+	// Queries (.tfquery.hcl) and actions need Terraform 1.14 and are left out.
+	t.Run("validates the examples of the registry documentation", func(t *testing.T) {
+		t.Parallel()
+		folders, err := filepath.Glob(filepath.Join("..", "..", "examples", "*", "*"))
 		require.NoError(t, err)
-		configuration := requires
-		for _, file := range files {
-			text, err := os.ReadFile(file)
+		checked := 0
+		for _, folder := range append(folders, filepath.Join("..", "..", "examples", "provider")) {
+			files, err := filepath.Glob(filepath.Join(folder, "*.tf"))
 			require.NoError(t, err)
-			if filepath.Base(file) == "provider.tf" {
-				configuration = "" // it says itself what it requires
+			configuration := requires
+			for _, file := range files {
+				text, err := os.ReadFile(file)
+				require.NoError(t, err)
+				if filepath.Base(file) == "provider.tf" {
+					configuration = "" // it has its own required_providers
+				}
+				if filepath.Base(file) != "import-by-identity.tf" || len(files) == 1 { // a configuration imports an address once
+					configuration += string(text)
+				}
 			}
-			if filepath.Base(file) != "import-by-identity.tf" || len(files) == 1 { // one address is imported once
-				configuration += string(text)
-			}
-		}
-		if len(files) == 0 || strings.Contains(folder, "actions") {
-			continue
-		}
-		w := workspace(t)
-		require.NoError(t, w.Write(configuration))
-		_, err = w.Run(t.Context(), "validate", "-no-color")
-		require.NoError(t, err, folder)
-		checked++
-	}
-	require.Equal(t, 7, checked, "the provider, a resource, three data sources, two functions")
-}
-
-func TestThePagesOfTheProviderShowValidConfigurations(t *testing.T) {
-	t.Parallel()
-	block := regexp.MustCompile("(?s)```hcl\n(.*?)```")
-	checked := 0
-	for _, page := range []string{"terraform-provider.md", "policies.md"} {
-		text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", page)) //nolint:gosec // a file of the repository
-		require.NoError(t, err)
-		for _, m := range block.FindAllStringSubmatch(string(text), -1) {
-			configuration := m[1]
-			if !strings.HasPrefix(configuration, "terraform {") {
-				configuration = requires + configuration
-			}
-			if strings.Contains(configuration, "import {") {
-				configuration += simple("login", 5, "")
-				configuration = strings.ReplaceAll(configuration, `"p" {`, `"login" {`)
+			if len(files) == 0 || strings.Contains(folder, "actions") {
+				continue
 			}
 			w := workspace(t)
 			require.NoError(t, w.Write(configuration))
-			_, err := w.Run(t.Context(), "validate", "-no-color")
-			require.NoError(t, err, "%s: %s", page, m[1])
+			_, err = w.Run(t.Context(), "validate", "-no-color")
+			require.NoError(t, err, folder)
 			checked++
 		}
-	}
-	require.Equal(t, 3, checked)
+		require.Equal(t, 7, checked, "the provider, a resource, three data sources, two functions")
+	})
+
+	t.Run("validates the configurations of the provider's pages", func(t *testing.T) {
+		t.Parallel()
+		block := regexp.MustCompile("(?s)```hcl\n(.*?)```")
+		checked := 0
+		for _, page := range []string{"terraform-provider.md", "policies.md"} {
+			text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", page)) //nolint:gosec // a file of the repository
+			require.NoError(t, err)
+			for _, m := range block.FindAllStringSubmatch(string(text), -1) {
+				configuration := m[1]
+				if !strings.HasPrefix(configuration, "terraform {") {
+					configuration = requires + configuration
+				}
+				if strings.Contains(configuration, "import {") {
+					configuration += simple("login", 5, "")
+					configuration = strings.ReplaceAll(configuration, `"p" {`, `"login" {`)
+				}
+				w := workspace(t)
+				require.NoError(t, w.Write(configuration))
+				_, err := w.Run(t.Context(), "validate", "-no-color")
+				require.NoError(t, err, "%s: %s", page, m[1])
+				checked++
+			}
+		}
+		require.Equal(t, 3, checked)
+	})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// front is a door before the front door, at which requests are counted and things go wrong.
-// Signatures pass: the Host header is the caller's.
+// front is a proxy in front of the gateway that counts requests and injects faults. It keeps the
+// caller's Host header, so that signatures stay valid.
 type front struct {
 	url string
 
@@ -24,6 +24,7 @@ type front struct {
 	seen    []string
 }
 
+// newFront starts a front for the duration of the test.
 func newFront(t *testing.T) *front {
 	t.Helper()
 	f := &front{hooks: make(map[string]func()), lost: make(map[string]bool), refused: make(map[string]int)}
@@ -47,7 +48,7 @@ func (f *front) serve(proxy http.Handler, w http.ResponseWriter, r *http.Request
 	switch {
 	case status != 0:
 		w.WriteHeader(status)
-	case lost: // it is carried out, and the answer does not arrive
+	case lost: // the request is carried out, but the response does not arrive
 		proxy.ServeHTTP(httptest.NewRecorder(), r)
 		panic(http.ErrAbortHandler)
 	default:
@@ -55,8 +56,8 @@ func (f *front) serve(proxy http.Handler, w http.ResponseWriter, r *http.Request
 	}
 }
 
-// take notes the request, and takes what is planned for its method once. The listing with which the
-// provider greets is let through.
+// take records the request and returns the faults for its method; the hook and the loss apply once. It
+// returns none for a listing, which the provider sends when it is configured.
 func (f *front) take(r *http.Request) (hook func(), lost bool, status int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,28 +75,28 @@ func (f *front) take(r *http.Request) (hook func(), lost bool, status int) {
 	return hook, lost, f.refused[r.Method]
 }
 
-// before has something happen before the next request of a method.
+// before calls hook before the next request of the method.
 func (f *front) before(method string, hook func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.hooks[method] = hook
 }
 
-// lose loses the answer to the next request of a method.
+// lose drops the response to the next request of the method.
 func (f *front) lose(method string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lost[method] = true
 }
 
-// refuse answers every request of a method with a status; 0 ends that.
+// refuse responds to every request of the method with the status. Status 0 ends it.
 func (f *front) refuse(method string, status int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.refused[method] = status
 }
 
-// count is how many requests of a method have come.
+// count returns the number of requests of the method.
 func (f *front) count(method string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

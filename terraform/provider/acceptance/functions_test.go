@@ -10,11 +10,13 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-func TestARateAndItsWorstCaseAreUsedInOneConfiguration(t *testing.T) {
-	n := name("rate")
-	w := workspace(t)
+func TestFunctions(t *testing.T) {
 	t.Parallel()
-	apply(t, w, fmt.Sprintf(`
+	t.Run("compute rules and bounds in a configuration", func(t *testing.T) {
+		n := name("rate")
+		w := workspace(t)
+		t.Parallel()
+		apply(t, w, fmt.Sprintf(`
 locals {
   steady = provider::sluice::rate("100/m")
   strict = merge(provider::sluice::rate("1000/1h30m"), { name = "strict", algorithm = "sliding_window" })
@@ -27,7 +29,7 @@ resource "sluice_limiter_policy" "p" {
   lifecycle {
     precondition {
       condition     = provider::sluice::worst_case(local.steady) <= 200
-      error_message = "The database bears 200 a minute."
+      error_message = "The database supports 200 requests a minute."
     }
   }
 }
@@ -41,24 +43,25 @@ output "worst" {
     bucket  = provider::sluice::worst_case({ algorithm = "token_bucket", limit = 10, window = "1s", burst = 25 })
   }
 }`, n))
-	out, err := w.Run(t.Context(), "output", "-json", "worst")
-	require.NoError(t, err)
-	require.JSONEq(t, `{"steady": 200, "strict": 1000, "fixed": 20, "counter": 19, "bucket": 35}`, out)
-	require.NoError(t, stored(t, n, func(p client.StoredPolicy) {
-		require.Equal(t, []client.Rule{
-			{Name: "per-1m", Algorithm: client.AlgorithmGCRA, Limit: 100, Window: time.Minute},
-			{Name: "strict", Algorithm: client.AlgorithmSlidingWindow, Limit: 1000, Window: 90 * time.Minute},
-		}, p.Rules)
-	})(nil))
-	destroy(t, w)
-}
+		out, err := w.Run(t.Context(), "output", "-json", "worst")
+		require.NoError(t, err)
+		require.JSONEq(t, `{"steady": 200, "strict": 1000, "fixed": 20, "counter": 19, "bucket": 35}`, out)
+		require.NoError(t, stored(t, n, func(p client.StoredPolicy) {
+			require.Equal(t, []client.Rule{
+				{Name: "per-1m", Algorithm: client.AlgorithmGCRA, Limit: 100, Window: time.Minute},
+				{Name: "strict", Algorithm: client.AlgorithmSlidingWindow, Limit: 1000, Window: 90 * time.Minute},
+			}, p.Rules)
+		})(nil))
+		destroy(t, w)
+	})
 
-func TestAFunctionSaysWhatIsWrongWithItsArgument(t *testing.T) {
-	t.Parallel()
-	for call, want := range map[string]string{
-		`rate("100")`: `must be a limit, a slash and a time`,
-		`worst_case({ algorithm = "gcra", limit = 0, window = "1s" })`: `limit must be 1 to`,
-	} {
-		require.Contains(t, fails(t, "output \"o\" {\n  value = provider::sluice::"+call+"\n}"), want)
-	}
+	t.Run("report an invalid argument", func(t *testing.T) {
+		t.Parallel()
+		for call, want := range map[string]string{
+			`rate("100")`: `must be a limit, a slash and a time`,
+			`worst_case({ algorithm = "gcra", limit = 0, window = "1s" })`: `limit must be 1 to`,
+		} {
+			require.Contains(t, fails(t, "output \"o\" {\n  value = provider::sluice::"+call+"\n}"), want)
+		}
+	})
 }

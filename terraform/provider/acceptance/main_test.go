@@ -1,6 +1,6 @@
-// Package acceptance runs the provider under a real OpenTofu or Terraform against the real function
-// `limit`: Lambda processes behind a front door that verifies signatures, with DynamoDB and Redis
-// on this machine.
+// Package acceptance runs the provider in a real OpenTofu or Terraform against the real function
+// limit: Lambda processes behind a gateway that verifies signatures, with DynamoDB and Redis on this
+// machine.
 package acceptance
 
 import (
@@ -28,17 +28,17 @@ import (
 )
 
 const (
-	accessKey, secretKey = "AKIDEXAMPLE", "a-secret-that-only-the-gateway-knows"
+	accessKey, secretKey = "AKIDEXAMPLE", "the-secret-of-the-gateway"
 	region               = "eu-central-1"
 
-	// identityMinor is the first minor version, of either maker, that knows resource identity.
+	// identityMinor is the first minor version of OpenTofu and of Terraform with resource identity.
 	identityMinor = 12
 )
 
 var (
 	system *stack.Stack
 	tool   tofu.Tool
-	built  string // the folder of the provider's binary
+	built  string // the folder with the provider's binary
 )
 
 func TestMain(m *testing.M) {
@@ -51,8 +51,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// prepare starts the stack and finds the tool, and leaves nothing of this machine's own AWS
-// configuration to the tests.
+// prepare finds the tool, builds the provider and starts the stack. It removes the AWS, Terraform and
+// Sluice settings of this machine from the environment.
 func prepare(ctx context.Context) error {
 	for _, v := range os.Environ() {
 		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "AWS_") || strings.HasPrefix(name, "TF_") ||
@@ -91,8 +91,8 @@ func prepare(ctx context.Context) error {
 	return err
 }
 
-// environment is what the provider under test sees: the stack's endpoint and credentials that it
-// takes, with changes.
+// environment returns the environment of the provider under test: the stack's endpoint and
+// credentials that it accepts, changed by pairs of name and value.
 func environment(changes ...string) func(string) string {
 	env := map[string]string{
 		"SLUICE_ENDPOINT": system.APIURL, "SLUICE_REGION": region, "SLUICE_ACCESS_KEY": accessKey,
@@ -104,27 +104,27 @@ func environment(changes ...string) func(string) string {
 	return func(name string) string { return env[name] }
 }
 
-// factories serves the provider in this process, as the tests' tool reaches it.
+// factories serves the provider in this process.
 func factories(getenv func(string) string) map[string]func() (tfprotov6.ProviderServer, error) {
 	return map[string]func() (tfprotov6.ProviderServer,
 		error){"sluice": providerserver.NewProtocol6WithError(provider.New("test", getenv)())}
 }
 
-// run plays steps, in parallel with other tests, and holds that whatever they made is gone in the
-// end.
+// run executes the steps, in parallel with other tests, and checks that they leave no policy.
 func run(t *testing.T, steps ...resource.TestStep) {
 	t.Helper()
 	t.Parallel()
 	runAs(t, environment(), steps...)
 }
 
+// runAs is run with an environment of the provider, and not in parallel by default.
 func runAs(t *testing.T, getenv func(string) string, steps ...resource.TestStep) {
 	t.Helper()
 	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: factories(getenv), Steps: steps,
 		CheckDestroy: gone(t)})
 }
 
-// gone holds that no policy of the last state is left.
+// gone checks that no policy of the last state exists.
 func gone(t *testing.T) resource.TestCheckFunc {
 	t.Helper()
 	return func(s *terraform.State) error {
@@ -134,14 +134,14 @@ func gone(t *testing.T) resource.TestCheckFunc {
 			}
 			_, err := connect(t).GetPolicy(t.Context(), r.Primary.Attributes["name"])
 			if !errors.Is(err, client.ErrPolicyNotFound) {
-				return errors.New("the policy " + r.Primary.Attributes["name"] + " was left behind")
+				return errors.New("the policy " + r.Primary.Attributes["name"] + " still exists")
 			}
 		}
 		return nil
 	}
 }
 
-// connect makes a client for what happens elsewhere, beside Terraform.
+// connect returns a client for changes without Terraform.
 func connect(t *testing.T) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Config{
@@ -152,4 +152,5 @@ func connect(t *testing.T) *client.Client {
 	return c
 }
 
+// name returns a name that no other test uses.
 func name(prefix string) string { return redistest.Name(prefix) }

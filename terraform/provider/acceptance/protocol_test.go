@@ -12,30 +12,31 @@ import (
 	"github.com/sluicehq/sluice/terraform/provider/internal/provider"
 )
 
-// server is a configured provider, which a test talks to as Terraform 1.14 does: no OpenTofu knows
-// list resources and actions yet.
+// server is a provider behind Terraform's protocol. Tests call it directly for list resources and
+// actions, which need Terraform 1.14 and which OpenTofu does not support.
 type server interface {
 	tfprotov6.ProviderServer
 	tfprotov6.ListResourceServer
 	tfprotov6.ActionServer
 }
 
+// configured returns a provider with a valid provider block.
 func configured(t *testing.T) server {
 	t.Helper()
-	made, err := providerserver.NewProtocol6WithError(provider.New("test", environment())())()
+	provider6, err := providerserver.NewProtocol6WithError(provider.New("test", environment())())()
 	require.NoError(t, err)
-	s, ok := made.(server)
+	s, ok := provider6.(server)
 	require.True(t, ok)
 	all, err := s.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	require.NoError(t, err)
-	answer, err := s.ConfigureProvider(t.Context(),
+	resp, err := s.ConfigureProvider(t.Context(),
 		&tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.14.0", Config: config(t, all.Provider, nil)})
 	require.NoError(t, err)
-	require.Empty(t, answer.Diagnostics)
+	require.Empty(t, resp.Diagnostics)
 	return s
 }
 
-// config makes a block's value: the attributes that are given, and null for the others.
+// config returns the value of a block with the given attributes; all others are null.
 func config(t *testing.T, schema *tfprotov6.Schema, given map[string]string) *tfprotov6.DynamicValue {
 	t.Helper()
 	kind, ok := schema.ValueType().(tftypes.Object)
@@ -52,70 +53,76 @@ func config(t *testing.T, schema *tfprotov6.Schema, given map[string]string) *tf
 	return &value
 }
 
-func TestPoliciesThatWereMadeByHandAreFoundToBeImported(t *testing.T) {
+func TestListResource(t *testing.T) {
 	t.Parallel()
-	prefix := name("query")
-	for _, suffix := range []string{"-a", "-b", "-c"} {
-		put(t, elsewhere(prefix+suffix, 7))
-		removeLater(t, prefix+suffix)
-	}
-	s := configured(t)
-	all, err := s.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
-	require.NoError(t, err)
-	for _, whole := range []bool{false, true} {
-		for limit, want := range map[int64][]string{100: {"-a", "-b", "-c"}, 2: {"-a", "-b"}} {
-			stream, err := s.ListResource(t.Context(), &tfprotov6.ListResourceRequest{
-				TypeName: "sluice_limiter_policy", Limit: limit, IncludeResource: whole,
-				Config: config(t, all.ListResourceSchemas["sluice_limiter_policy"],
-					map[string]string{"name_prefix": prefix}),
-			})
-			require.NoError(t, err)
-			var found []string
-			for result := range stream.Results {
-				require.Empty(t, result.Diagnostics)
-				found = append(found, result.DisplayName[len(prefix):])
-				identity,
-					err := result.Identity.IdentityData.Unmarshal(tftypes.Object{AttributeTypes: map[string]tftypes.Type{"name": tftypes.String}})
-				require.NoError(t, err)
-				require.Contains(t, identity.String(), result.DisplayName)
-				require.Equal(t, whole, result.Resource != nil)
-			}
-			require.Equal(t, want, found)
+	t.Run("finds policies by prefix", func(t *testing.T) {
+		t.Parallel()
+		prefix := name("query")
+		for _, suffix := range []string{"-a", "-b", "-c"} {
+			put(t, elsewhere(prefix+suffix, 7))
+			removeLater(t, prefix+suffix)
 		}
-	}
+		s := configured(t)
+		all, err := s.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+		require.NoError(t, err)
+		for _, complete := range []bool{false, true} {
+			for limit, want := range map[int64][]string{100: {"-a", "-b", "-c"}, 2: {"-a", "-b"}} {
+				stream, err := s.ListResource(t.Context(), &tfprotov6.ListResourceRequest{
+					TypeName: "sluice_limiter_policy", Limit: limit, IncludeResource: complete,
+					Config: config(t, all.ListResourceSchemas["sluice_limiter_policy"],
+						map[string]string{"name_prefix": prefix}),
+				})
+				require.NoError(t, err)
+				var found []string
+				for result := range stream.Results {
+					require.Empty(t, result.Diagnostics)
+					found = append(found, result.DisplayName[len(prefix):])
+					identity,
+						err := result.Identity.IdentityData.Unmarshal(tftypes.Object{AttributeTypes: map[string]tftypes.Type{"name": tftypes.String}})
+					require.NoError(t, err)
+					require.Contains(t, identity.String(), result.DisplayName)
+					require.Equal(t, complete, result.Resource != nil)
+				}
+				require.Equal(t, want, found)
+			}
+		}
+	})
 }
 
-func TestAResetMakesAKeyStartAfresh(t *testing.T) {
+func TestResetAction(t *testing.T) {
 	t.Parallel()
-	n, key := name("reset"), name("key")
-	put(t, elsewhere(n, 1))
-	removeLater(t, n)
-	_, err := connect(t).Check(t.Context(), client.Check{Policy: n, Key: key})
-	require.NoError(t, err)
-
-	s := configured(t)
-	all, err := s.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
-	require.NoError(t, err)
-	reset := func(policy string) []*tfprotov6.Diagnostic {
-		stream, err := s.InvokeAction(t.Context(), &tfprotov6.InvokeActionRequest{
-			ActionType: "sluice_limit_reset", Config: config(t, all.ActionSchemas["sluice_limit_reset"].Schema,
-				map[string]string{"policy": policy, "key": key}),
-		})
+	t.Run("resets a key to its full limit", func(t *testing.T) {
+		t.Parallel()
+		n, key := name("reset"), name("key")
+		put(t, elsewhere(n, 1))
+		removeLater(t, n)
+		_, err := connect(t).Check(t.Context(), client.Check{Policy: n, Key: key})
 		require.NoError(t, err)
-		for event := range stream.Events {
-			if completed, is := event.Type.(tfprotov6.CompletedInvokeActionEventType); is {
-				return completed.Diagnostics
-			}
-		}
-		require.Fail(t, "the action has not ended")
-		return nil
-	}
-	require.Empty(t, reset(n))
-	d, err := connect(t).Peek(t.Context(), n, key)
-	require.NoError(t, err)
-	require.True(t, d.Allowed)
 
-	refused := reset("no/policy")
-	require.Len(t, refused, 1)
-	require.Contains(t, refused[0].Detail, "policy must")
+		s := configured(t)
+		all, err := s.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+		require.NoError(t, err)
+		reset := func(policy string) []*tfprotov6.Diagnostic {
+			stream, err := s.InvokeAction(t.Context(), &tfprotov6.InvokeActionRequest{
+				ActionType: "sluice_limit_reset", Config: config(t, all.ActionSchemas["sluice_limit_reset"].Schema,
+					map[string]string{"policy": policy, "key": key}),
+			})
+			require.NoError(t, err)
+			for event := range stream.Events {
+				if completed, is := event.Type.(tfprotov6.CompletedInvokeActionEventType); is {
+					return completed.Diagnostics
+				}
+			}
+			require.Fail(t, "the action did not complete")
+			return nil
+		}
+		require.Empty(t, reset(n))
+		d, err := connect(t).Peek(t.Context(), n, key)
+		require.NoError(t, err)
+		require.True(t, d.Allowed)
+
+		refused := reset("no/policy")
+		require.Len(t, refused, 1)
+		require.Contains(t, refused[0].Detail, "policy must")
+	})
 }

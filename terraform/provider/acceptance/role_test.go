@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// role is a stand-in for AWS STS, which cannot be had here: it gives the credentials that the
-// gateway knows to whoever assumes its role.
+// role is a role behind a replacement for AWS STS. Whoever assumes it receives credentials that the
+// gateway accepts.
 type role struct{ arn, url string }
 
+// newRole starts the replacement for AWS STS for the duration of the test.
 func newRole(t *testing.T) role {
 	t.Helper()
 	r := role{arn: "arn:aws:iam::123456789012:role/limits"}

@@ -8,6 +8,7 @@ import (
 	"github.com/sluicehq/sluice/localstack/tofu"
 )
 
+// requires declares the provider; configurations of tests start with it.
 const requires = `
 terraform {
   required_providers {
@@ -16,7 +17,7 @@ terraform {
 }
 `
 
-// workspace is a folder in which the tool runs the provider's binary, as a user does.
+// workspace returns a folder in which the tool runs the provider's binary.
 func workspace(t *testing.T, env ...string) *tofu.Workspace {
 	t.Helper()
 	env = append([]string{
@@ -28,6 +29,7 @@ func workspace(t *testing.T, env ...string) *tofu.Workspace {
 	return w
 }
 
+// apply applies the configuration and returns the tool's output.
 func apply(t *testing.T, w *tofu.Workspace, configuration string) string {
 	t.Helper()
 	require.NoError(t, w.Write(requires+configuration))
@@ -36,6 +38,7 @@ func apply(t *testing.T, w *tofu.Workspace, configuration string) string {
 	return out
 }
 
+// destroy destroys everything in the state.
 func destroy(t *testing.T, w *tofu.Workspace) {
 	t.Helper()
 	_, err := w.Run(t.Context(), "destroy", "-auto-approve", "-no-color", "-input=false")

@@ -6,23 +6,23 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 )
 
-// KeepEqual is a plan modifier for attributes of [Type]: a duration that is only written in another
-// way than the stored one is no change.
+// KeepEqual returns a plan modifier for attributes of [Type]. If the planned duration is as long as
+// the one in the state, the plan keeps the text of the state and shows no change.
 func KeepEqual() planmodifier.String { return keepEqual{} }
 
 type keepEqual struct{}
 
 func (keepEqual) Description(context.Context) string {
-	return "A duration that is only written in another way is no change."
+	return "Another way to write the same duration is no change."
 }
 
 func (k keepEqual) MarkdownDescription(ctx context.Context) string { return k.Description(ctx) }
 
-func (keepEqual) PlanModifyString(_ context.Context, request planmodifier.StringRequest,
-	response *planmodifier.StringResponse) {
-	planned, fine := Value{request.PlanValue}.Milliseconds()
-	stored, fineToo := Value{request.StateValue}.Milliseconds()
-	if fine && fineToo && planned == stored {
-		response.PlanValue = request.StateValue
+func (keepEqual) PlanModifyString(_ context.Context, req planmodifier.StringRequest,
+	resp *planmodifier.StringResponse) {
+	planned, plannedOK := Value{req.PlanValue}.Duration()
+	stored, storedOK := Value{req.StateValue}.Duration()
+	if plannedOK && storedOK && planned == stored {
+		resp.PlanValue = req.StateValue
 	}
 }

@@ -3,6 +3,7 @@ package duration
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
@@ -20,24 +21,24 @@ var (
 // Type is the attribute type of a duration.
 type Type struct{ basetypes.StringType }
 
-// String names the type.
+// String returns the name of the type.
 func (Type) String() string { return "duration.Type" }
 
-// Equal tells whether other is the same type.
+// Equal reports whether other is the same type.
 func (t Type) Equal(other attr.Type) bool {
 	o, ok := other.(Type)
 	return ok && t.StringType.Equal(o.StringType)
 }
 
-// ValueType returns what the type's values are.
+// ValueType returns a [Value].
 func (Type) ValueType(context.Context) attr.Value { return Value{} }
 
-// ValueFromString makes a value.
+// ValueFromString converts the framework's string to a [Value].
 func (Type) ValueFromString(_ context.Context, in basetypes.StringValue) (basetypes.StringValuable, diag.Diagnostics) {
 	return Value{in}, nil
 }
 
-// ValueFromTerraform makes a value of what Terraform sends.
+// ValueFromTerraform converts a string of Terraform's protocol to a [Value].
 func (t Type) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Value, error) {
 	value, err := t.StringType.ValueFromTerraform(ctx, in)
 	if err != nil {
@@ -45,56 +46,56 @@ func (t Type) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Va
 	}
 	text, ok := value.(basetypes.StringValue)
 	if !ok {
-		return nil, fmt.Errorf("a duration is a string, and not a %T", value)
+		return nil, fmt.Errorf("error reading a duration: the framework returned a %T", value)
 	}
 	return Value{text}, nil
 }
 
-// Value is a duration, null or unknown.
+// Value is a duration as the user wrote it, null or unknown.
 type Value struct{ basetypes.StringValue }
 
-// Of is the value of some milliseconds, as [Format] writes them.
-func Of(ms int64) Value { return Value{basetypes.NewStringValue(Format(ms))} }
+// Of returns the value of a length, as [Format] writes it.
+func Of(length time.Duration) Value { return Value{basetypes.NewStringValue(Format(length))} }
 
-// Null is no duration.
+// Null returns the null value.
 func Null() Value { return Value{basetypes.NewStringNull()} }
 
 // Type returns [Type].
 func (Value) Type(context.Context) attr.Type { return Type{} }
 
-// Equal tells whether other is the same text; for the same length see [Value.StringSemanticEquals].
+// Equal reports whether other has the same text. [Value.StringSemanticEquals] compares lengths.
 func (v Value) Equal(other attr.Value) bool {
 	o, ok := other.(Value)
 	return ok && v.StringValue.Equal(o.StringValue)
 }
 
-// Milliseconds is the length, or false when it is null, unknown or no duration.
-func (v Value) Milliseconds() (int64, bool) {
+// Duration returns the length. It returns false if the value is null, unknown or not a duration.
+func (v Value) Duration() (time.Duration, bool) {
 	if v.IsNull() || v.IsUnknown() {
 		return 0, false
 	}
-	ms, err := Parse(v.ValueString())
-	return ms, err == nil
+	length, err := Parse(v.ValueString())
+	return length, err == nil
 }
 
-// StringSemanticEquals tells whether both are equally long.
+// StringSemanticEquals reports whether both values are durations of the same length.
 func (v Value) StringSemanticEquals(_ context.Context, other basetypes.StringValuable) (bool, diag.Diagnostics) {
 	o, ok := other.(Value)
 	if !ok {
 		return false, nil
 	}
-	mine, fine := v.Milliseconds()
-	theirs, fineToo := o.Milliseconds()
-	return fine && fineToo && mine == theirs, nil
+	mine, mineOK := v.Duration()
+	theirs, theirsOK := o.Duration()
+	return mineOK && theirsOK && mine == theirs, nil
 }
 
-// ValidateAttribute refuses what is no duration.
-func (v Value) ValidateAttribute(_ context.Context, request xattr.ValidateAttributeRequest,
-	response *xattr.ValidateAttributeResponse) {
+// ValidateAttribute adds an error if the text is not a duration.
+func (v Value) ValidateAttribute(_ context.Context, req xattr.ValidateAttributeRequest,
+	resp *xattr.ValidateAttributeResponse) {
 	if v.IsNull() || v.IsUnknown() {
 		return
 	}
 	if _, err := Parse(v.ValueString()); err != nil {
-		response.Diagnostics.AddAttributeError(request.Path, "Not a duration", fmt.Sprintf("%s %v.", request.Path, err))
+		resp.Diagnostics.AddAttributeError(req.Path, "Not a duration", fmt.Sprintf("%s %v.", req.Path, err))
 	}
 }

@@ -17,30 +17,32 @@ import (
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
 )
 
-// Configure implements provider.Provider. A block with values that are known only after apply is no
-// error: it makes no client, and what needs one during the plan says so.
-func (s *sluice) Configure(ctx context.Context, request provider.ConfigureRequest, answer *provider.ConfigureResponse) {
+// Configure implements provider.Provider. If the provider block depends on values that exist only
+// after apply, Configure makes no client and reports no error: a resource that needs the client
+// during the plan reports the error.
+func (s *sluice) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	var block settings
-	answer.Diagnostics.Append(request.Config.Get(ctx, &block)...)
-	if answer.Diagnostics.HasError() || block.unknown() {
+	resp.Diagnostics.Append(req.Config.Get(ctx, &block)...)
+	if resp.Diagnostics.HasError() || block.unknown() {
 		return
 	}
 	r := role{}
 	if !block.AssumeRole.IsNull() {
-		answer.Diagnostics.Append(block.AssumeRole.As(ctx, &r, basetypes.ObjectAsOptions{})...)
+		resp.Diagnostics.Append(block.AssumeRole.As(ctx, &r, basetypes.ObjectAsOptions{})...)
 	}
-	s.fillIn(&block, &r, &answer.Diagnostics)
-	if answer.Diagnostics.HasError() {
+	s.fillIn(&block, &r, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
 		return
 	}
-	c := s.connect(ctx, &block, &r, &answer.Diagnostics)
-	if answer.Diagnostics.HasError() {
+	c := s.connect(ctx, &block, &r, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
 		return
 	}
-	answer.ResourceData, answer.DataSourceData, answer.ListResourceData, answer.ActionData = c, c, c, c
+	resp.ResourceData, resp.DataSourceData, resp.ListResourceData, resp.ActionData = c, c, c, c
 }
 
-// fillIn takes what the block leaves out from the environment, and refuses what cannot be used.
+// fillIn sets the arguments that the block omits from the environment, and adds an error for each
+// invalid combination.
 func (s *sluice) fillIn(m *settings, r *role, diags *diag.Diagnostics) {
 	for name, value := range map[string]*types.String{
 		"SLUICE_ENDPOINT": &m.Endpoint, "SLUICE_REGION": &m.Region, "SLUICE_AUTH": &m.Auth,
@@ -52,8 +54,8 @@ func (s *sluice) fillIn(m *settings, r *role, diags *diag.Diagnostics) {
 			*value = types.StringValue(text)
 		}
 	}
-	// Credentials are taken from one place: a key of the block is never signed with a secret of the
-	// environment.
+	// Static credentials come from one source only, so that a key of the block never signs with a
+	// secret of the environment.
 	if m.AccessKey.IsNull() && m.Profile.IsNull() {
 		m.AccessKey, m.SecretKey = types.StringValue(s.getenv("SLUICE_ACCESS_KEY")),
 			types.StringValue(s.getenv("SLUICE_SECRET_KEY"))
@@ -62,18 +64,20 @@ func (s *sluice) fillIn(m *settings, r *role, diags *diag.Diagnostics) {
 	s.fillInNumbers(m, r, diags)
 	if m.Endpoint.ValueString() == "" {
 		diags.AddAttributeError(path.Root("endpoint"), "The endpoint is missing",
-			"Set endpoint in the provider's block, or SLUICE_ENDPOINT, to the URL of the API: the output endpoint of Sluice's module.")
+			"Set endpoint in the provider block, or SLUICE_ENDPOINT, to the URL of the API. "+
+				"It is the output endpoint of Sluice's module.")
 	}
 	if (m.AccessKey.ValueString() == "") != (m.SecretKey.ValueString() == "") {
-		diags.AddAttributeError(path.Root("access_key"), "Half of the credentials",
+		diags.AddAttributeError(path.Root("access_key"), "The credentials are incomplete",
 			"Static credentials need both access_key and secret_key.")
 	}
 	if !r.present() && !m.AssumeRole.IsNull() {
 		diags.AddAttributeError(path.Root("assume_role").AtName("role_arn"), "The role is missing",
-			"assume_role needs role_arn, here or in SLUICE_ASSUME_ROLE_ARN.")
+			"assume_role requires role_arn, in the block or in SLUICE_ASSUME_ROLE_ARN.")
 	}
 }
 
+// fillInNumbers is the part of fillIn for arguments that are parsed: durations and numbers.
 func (s *sluice) fillInNumbers(m *settings, r *role, diags *diag.Diagnostics) {
 	for name, value := range map[string]*duration.Value{"SLUICE_TIMEOUT": &m.Timeout,
 		"SLUICE_ASSUME_ROLE_DURATION": &r.Duration} {
@@ -86,36 +90,36 @@ func (s *sluice) fillInNumbers(m *settings, r *role, diags *diag.Diagnostics) {
 		}
 		*value = duration.Value{StringValue: types.StringValue(text)}
 	}
-	if ms, known := m.Timeout.Milliseconds(); known && (ms < 1 || ms > time.Hour.Milliseconds()) {
+	if timeout, ok := m.Timeout.Duration(); ok && (timeout < time.Millisecond || timeout > time.Hour) {
 		diags.AddAttributeError(path.Root("timeout"), "The timeout is out of range", "It must be 1ms to 1h.")
 	}
 	if text := s.getenv("SLUICE_RETRIES"); m.Retries.IsNull() && text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 || n > maxRetries {
-			diags.AddError("Not a number of retries",
-				fmt.Sprintf("SLUICE_RETRIES must be 0 to %d, and is %q.", maxRetries, text))
+			diags.AddError("The number of retries is out of range",
+				fmt.Sprintf("SLUICE_RETRIES must be 0 to %d, but is %q.", maxRetries, text))
 		}
 		m.Retries = types.Int64Value(n)
 	}
 }
 
-// connect makes the client, and makes sure that it can sign and that somebody answers, so that a
-// mistake here is one diagnostic and not one for each resource.
+// connect makes the client and checks that credentials exist and that the endpoint answers, so that
+// a mistake in the block is one error and not one for each resource.
 func (s *sluice) connect(ctx context.Context, m *settings, r *role, diags *diag.Diagnostics) *client.Client {
 	cfg := client.Config{
 		Endpoint: m.Endpoint.ValueString(), Region: m.Region.ValueString(), Auth: client.Auth(m.Auth.ValueString()),
 		UserAgent: "terraform-provider-sluice/" + s.version, Retries: m.retries(),
 	}
-	if ms, known := m.Timeout.Milliseconds(); known {
-		cfg.Timeout = time.Duration(ms) * time.Millisecond
+	if timeout, ok := m.Timeout.Duration(); ok {
+		cfg.Timeout = timeout
 	}
 	c, err := client.New(cfg)
 	if err != nil {
-		diags.AddAttributeError(path.Root("endpoint"), "The provider's block is not valid", sentence(err))
+		diags.AddAttributeError(path.Root("endpoint"), "The provider block is not valid", sentence(err))
 		return nil
 	}
 	if cfg.Auth != client.AuthNone {
-		if !m.identify(ctx, r, &cfg, diags) {
+		if !m.findCredentials(ctx, r, &cfg, diags) {
 			return nil
 		}
 		c, err = client.New(cfg)
@@ -130,7 +134,7 @@ func (s *sluice) connect(ctx context.Context, m *settings, r *role, diags *diag.
 	return c
 }
 
-// retries is the client's number, in which zero is its default and negative is never.
+// retries returns the client's setting, where 0 selects the client's default and -1 turns retries off.
 func (m *settings) retries() int {
 	n := int(m.Retries.ValueInt64())
 	if n == 0 && !m.Retries.IsNull() {
@@ -139,8 +143,8 @@ func (m *settings) retries() int {
 	return n
 }
 
-// greet makes one request that anyone may be refused: what counts is that Sluice, or the gateway
-// before it, has answered.
+// greet sends one request to find out whether the endpoint answers. A refusal by Sluice, or by the
+// gateway in front of it, is an answer too: the caller may not have the right to list policies.
 func greet(ctx context.Context, c *client.Client) error {
 	_, err := c.ListPoliciesPage(ctx, client.ListPoliciesOptions{Limit: 1})
 	if e, answered := errors.AsType[*client.Error](err); answered &&
@@ -150,25 +154,26 @@ func greet(ctx context.Context, c *client.Client) error {
 	return err
 }
 
-// clientOf takes the client that Configure made. There is none while Terraform only validates, or
-// while the block is not known.
+// clientOf returns the client that Configure made. It is nil while Terraform only validates and while
+// the provider block depends on unknown values.
 func clientOf(data any, diags *diag.Diagnostics) *client.Client {
 	if data == nil {
 		return nil
 	}
 	c, ok := data.(*client.Client)
 	if !ok {
-		diags.AddError("A fault in the provider",
-			fmt.Sprintf("A client was expected, not a %T: please report this.", data))
+		diags.AddError("Internal error of the provider",
+			fmt.Sprintf("The provider received a %T instead of a client. Please report this.", data))
 	}
 	return c
 }
 
-// connected notes an error when the provider's block was not known in full.
+// connected reports whether there is a client, and adds an error if there is none.
 func connected(c *client.Client, diags *diag.Diagnostics) bool {
 	if c == nil {
 		diags.AddError("The provider's configuration is not known yet",
-			"It depends on what another resource will be. Apply that first, with -target=ADDRESS, and then the rest.")
+			"It depends on a resource that does not exist yet. "+
+				"Apply that resource first with -target=ADDRESS, then apply the rest.")
 	}
 	return c != nil
 }

@@ -15,16 +15,17 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// credentialsWait bounds the search for credentials: the last place that the SDK asks, the metadata
-// service, may not answer at all.
-const credentialsWait = 15 * time.Second
+// credentialsTimeout bounds the search for credentials. The last source that the SDK queries, the
+// instance metadata service, may not answer at all.
+const credentialsTimeout = 15 * time.Second
 
+// present reports whether a role is to be assumed.
 func (r *role) present() bool { return r.ARN.ValueString() != "" }
 
-// identify finds the credentials that sign, and reports whether there are any: static ones, those
-// of a profile, or else those of the AWS SDK's chain; and with them those of the role, if there is
-// one.
-func (m *settings) identify(ctx context.Context, r *role, cfg *client.Config, diags *diag.Diagnostics) bool {
+// findCredentials sets the credentials that sign requests, and reports whether there are any. It
+// prefers static credentials to the profile, and the profile to the AWS SDK's default chain. If a role
+// is configured, these credentials only assume the role, and the role's credentials sign.
+func (m *settings) findCredentials(ctx context.Context, r *role, cfg *client.Config, diags *diag.Diagnostics) bool {
 	var options []func(*awsconfig.LoadOptions) error
 	at := path.Root("profile")
 	if m.Region.ValueString() != "" {
@@ -49,17 +50,19 @@ func (m *settings) identify(ctx context.Context, r *role, cfg *client.Config, di
 		at = path.Root("assume_role")
 		cfg.Credentials = r.assume(shared)
 	}
-	bounded, cancel := context.WithTimeout(ctx, credentialsWait)
+	bounded, cancel := context.WithTimeout(ctx, credentialsTimeout)
 	defer cancel()
 	if _, err := cfg.Credentials.Retrieve(bounded); err != nil {
 		diags.AddAttributeError(at, "No AWS credentials",
-			"Requests to Sluice are signed, and there is nothing to sign them with. Set profile, assume_role or "+
-				"static credentials in the provider's block, or what the AWS SDK looks for, such as AWS_PROFILE. For the local stack set auth = \"none\".\n\n"+sentence(err))
+			"Requests to Sluice are signed, but no credentials were found. Set profile, assume_role or static "+
+				"credentials in the provider block, or a source of the AWS SDK such as AWS_PROFILE. "+
+				"For the local stack, set auth = \"none\".\n\n"+sentence(err))
 		return false
 	}
 	return true
 }
 
+// assume returns the role's credentials, renewed before they expire.
 func (r *role) assume(shared aws.Config) aws.CredentialsProvider {
 	return aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(shared), r.ARN.ValueString(),
 		func(o *stscreds.AssumeRoleOptions) {
@@ -70,8 +73,8 @@ func (r *role) assume(shared aws.Config) aws.CredentialsProvider {
 			if id := r.ExternalID.ValueString(); id != "" {
 				o.ExternalID = aws.String(id)
 			}
-			if ms, known := r.Duration.Milliseconds(); known {
-				o.Duration = time.Duration(ms) * time.Millisecond
+			if length, ok := r.Duration.Duration(); ok {
+				o.Duration = length
 			}
 		}))
 }

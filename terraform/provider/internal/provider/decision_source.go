@@ -13,7 +13,7 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// decisionSource is the data source sluice_limiter_decision.
+// decisionSource implements the data source sluice_limiter_decision.
 type decisionSource struct{ client *client.Client }
 
 var _ datasource.DataSourceWithConfigure = (*decisionSource)(nil)
@@ -40,39 +40,43 @@ type decidedRule struct {
 }
 
 // Metadata implements datasource.DataSource.
-func (d *decisionSource) Metadata(_ context.Context, request datasource.MetadataRequest,
-	answer *datasource.MetadataResponse) {
-	answer.TypeName = request.ProviderTypeName + "_limiter_decision"
+func (d *decisionSource) Metadata(_ context.Context, req datasource.MetadataRequest,
+	resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_limiter_decision"
 }
 
 // Schema implements datasource.DataSource.
-func (d *decisionSource) Schema(_ context.Context, _ datasource.SchemaRequest, answer *datasource.SchemaResponse) {
+func (d *decisionSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	number := func(text string) schema.Int64Attribute {
 		return schema.Int64Attribute{Computed: true, MarkdownDescription: text}
 	}
 	text := func(description string) schema.StringAttribute {
 		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 	}
-	answer.Schema = schema.Schema{
-		MarkdownDescription: "What a check of one unit would be answered now, for `check` blocks and pipelines. It is a peek: nothing is charged.",
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The decision that a check of one unit would get now, for `check` blocks and " +
+			"pipelines. Reading it charges nothing.",
 		Attributes: map[string]schema.Attribute{
 			"policy": schema.StringAttribute{Required: true, MarkdownDescription: "The policy's name."},
-			"key": schema.StringAttribute{Required: true, MarkdownDescription: "Whose limit.",
+			"key": schema.StringAttribute{Required: true, MarkdownDescription: "The key, such as a customer's ID.",
 				Validators: []validator.String{stringvalidator.LengthBetween(1, policy.MaxKey)}},
-			"allowed": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether it would pass."},
-			"mode":    text("The mode that holds for the key."),
+			"allowed": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the check would be allowed."},
+			"mode":    text("The mode that applies to the key."),
 			"degraded": schema.BoolAttribute{Computed: true,
-				MarkdownDescription: "Whether the store is away, and `on_unavailable` decides."},
-			"violated":       text("The rule that would deny; null when none does."),
+				MarkdownDescription: "Whether the store is unavailable, so that `on_unavailable` decides."},
+			"violated":       text("The rule that would deny the check; null if none would."),
 			"limit":          number("The limit of the tightest rule."),
-			"remaining":      number("How much the tightest rule has left."),
-			"reset_after_ms": number("In how many milliseconds that rule is full again."),
-			"retry_after_ms": number("In how many milliseconds one unit would pass; 0 when it would now, null when it never will."),
+			"remaining":      number("How many units the tightest rule still admits."),
+			"reset_after_ms": number("Milliseconds until that rule admits its full limit again."),
+			"retry_after_ms": number("Milliseconds until one unit would be allowed; 0 if it would be allowed now, " +
+				"null if it never will be."),
 			"rules": schema.ListNestedAttribute{
-				Computed: true, MarkdownDescription: "Each rule's part.",
+				Computed: true, MarkdownDescription: "The state of each rule.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"name": text("The rule."), "limit": number("Its limit."), "remaining": number("What it has left."),
-					"reset_after_ms": number("In how many milliseconds it is full again."),
+					"name":           text("The rule's name."),
+					"limit":          number("The rule's limit."),
+					"remaining":      number("How many units the rule still admits."),
+					"reset_after_ms": number("Milliseconds until the rule admits its full limit again."),
 				}},
 			},
 		},
@@ -80,25 +84,25 @@ func (d *decisionSource) Schema(_ context.Context, _ datasource.SchemaRequest, a
 }
 
 // Configure implements datasource.DataSourceWithConfigure.
-func (d *decisionSource) Configure(_ context.Context, request datasource.ConfigureRequest,
-	answer *datasource.ConfigureResponse) {
-	d.client = clientOf(request.ProviderData, &answer.Diagnostics)
+func (d *decisionSource) Configure(_ context.Context, req datasource.ConfigureRequest,
+	resp *datasource.ConfigureResponse) {
+	d.client = clientOf(req.ProviderData, &resp.Diagnostics)
 }
 
 // Read implements datasource.DataSource.
-func (d *decisionSource) Read(ctx context.Context, request datasource.ReadRequest, answer *datasource.ReadResponse) {
+func (d *decisionSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var m decisionModel
-	answer.Diagnostics.Append(request.Config.Get(ctx, &m)...)
-	if answer.Diagnostics.HasError() || !connected(d.client, &answer.Diagnostics) {
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() || !connected(d.client, &resp.Diagnostics) {
 		return
 	}
 	decision, err := d.client.Peek(ctx, m.Policy.ValueString(), m.Key.ValueString())
 	if err != nil {
-		fail(&answer.Diagnostics, "The limit was not read", err)
+		fail(&resp.Diagnostics, "The limit was not read", err)
 		return
 	}
 	m.fill(decision)
-	answer.Diagnostics.Append(answer.State.Set(ctx, &m)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
 func (m *decisionModel) fill(d client.Decision) {

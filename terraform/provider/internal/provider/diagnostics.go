@@ -12,14 +12,13 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// sentence writes an error as one.
+// sentence returns the error's text with a capital letter and a full stop.
 func sentence(err error) string {
 	text := err.Error()
 	return strings.ToUpper(text[:1]) + strings.TrimRight(text[1:], ".?") + "."
 }
 
-// fail notes the failure of a call: each invalid field at its attribute, or one error with a
-// summary.
+// fail adds the failure of a call: an error at each invalid attribute, or one error with the summary.
 func fail(diags *diag.Diagnostics, summary string, err error) {
 	var e *client.Error
 	if errors.As(err, &e) && len(e.Fields) > 0 {
@@ -32,11 +31,12 @@ func fail(diags *diag.Diagnostics, summary string, err error) {
 	}
 	detail := sentence(err)
 	if e != nil && e.RequestID != "" {
-		detail += " The request's id, in the logs of the API, is " + e.RequestID + "."
+		detail += " The request ID in the logs of the API is " + e.RequestID + "."
 	}
 	diags.AddError(summary, detail)
 }
 
+// addInvalid adds an error at the attribute of each invalid field.
 func addInvalid(diags *diag.Diagnostics, fields fault.Fields) {
 	for _, f := range fields {
 		at, message := attributeOf(f.Field), f.Message
@@ -47,8 +47,8 @@ func addInvalid(diags *diag.Diagnostics, fields fault.Fields) {
 	}
 }
 
-// attributeOf turns the API's name of a field, "overrides[1].rules[0].window_ms", into the path of
-// its attribute.
+// attributeOf converts the API's name of a field, such as "overrides[1].rules[0].window_ms", to the
+// path of the attribute.
 func attributeOf(field string) path.Path {
 	at := path.Empty()
 	for step := range strings.SplitSeq(field, ".") {

@@ -10,21 +10,20 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/sluicehq/sluice/shared/fault"
-	"github.com/sluicehq/sluice/shared/instant"
 	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
-	"github.com/sluicehq/sluice/terraform/provider/internal/whole"
+	"github.com/sluicehq/sluice/terraform/provider/internal/integer"
 )
 
-// expansion turns a model into a policy. A value that is not known yet becomes one that is valid in
-// its place, and its field is remembered, so that the rest can be checked all the same.
+// expansion converts a model to a policy. It replaces each unknown value by a valid one and records
+// the field, so that the known values can be validated before apply.
 type expansion struct {
-	unknown []string
-	fields  fault.Fields
+	unknown []string     // fields with a replacement
+	fields  fault.Fields // invalid fields that Normalize does not report
 }
 
-// expand returns the normalized policy, whether all of it was known, and its invalid fields, by the
-// API's names of them.
+// expand returns the normalized policy, whether all its values are known, and the invalid fields under
+// the API's names. It reports no error for an unknown field.
 func (m *policyModel) expand() (p policy.Policy, known bool, invalid fault.Fields) {
 	var x expansion
 	p = policy.Policy{
@@ -50,9 +49,10 @@ func (m *policyModel) expand() (p policy.Policy, known bool, invalid fault.Field
 	return p, len(x.unknown) == 0, invalid
 }
 
+// isSet reports whether v is neither null nor unknown.
 func isSet(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
 
-// note remembers field when v is unknown, and reports that.
+// note records the field if v is unknown, and reports whether it is.
 func (x *expansion) note(field string, v attr.Value) bool {
 	if v.IsUnknown() {
 		x.unknown = append(x.unknown, field)
@@ -60,38 +60,42 @@ func (x *expansion) note(field string, v attr.Value) bool {
 	return v.IsUnknown()
 }
 
+// isUnknown reports whether the field, or one that contains it, is unknown.
 func (x *expansion) isUnknown(field string) bool {
 	for _, u := range x.unknown {
-		if rest, within := strings.CutPrefix(field, u); within && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+		rest, found := strings.CutPrefix(field, u)
+		if found && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 			return true
 		}
 	}
 	return false
 }
 
-func (x *expansion) text(field string, v types.String, instead string) string {
+// text returns the value, or the replacement if it is unknown.
+func (x *expansion) text(field string, v types.String, replacement string) string {
 	if x.note(field, v) {
-		return instead
+		return replacement
 	}
 	return v.ValueString()
 }
 
-// choice is a text that is absent rather than empty.
-func (x *expansion) choice(field string, v types.String, instead string) string {
+// choice is text for a field that may be omitted but not empty.
+func (x *expansion) choice(field string, v types.String, replacement string) string {
 	if isSet(v) && v.ValueString() == "" {
-		x.fields.Add(field, "must not be empty: leave it out")
+		x.fields.Add(field, "must not be empty; omit it instead")
 	}
-	return x.text(field, v, instead)
+	return x.text(field, v, replacement)
 }
 
-func (x *expansion) number(field string, v whole.Value, instead int64) int64 {
+// number returns the value, or the replacement if it is unknown.
+func (x *expansion) number(field string, v integer.Value, replacement int64) int64 {
 	if x.note(field, v) {
-		return instead
+		return replacement
 	}
 	return v.ValueInt64()
 }
 
-// object takes an element of a list, unless it is null or unknown as a whole.
+// object returns an element of a list. It returns false if the element is null or unknown.
 func (x *expansion) object(at string, element attr.Value) (types.Object, bool) {
 	if x.note(at, element) {
 		return types.Object{}, false
@@ -104,13 +108,16 @@ func (x *expansion) object(at string, element attr.Value) (types.Object, bool) {
 	return object, true
 }
 
-// part is an attribute of an object. The framework's own decoding would stop at the first bad
-// value, whose attribute says so already.
-func part[T attr.Value](o types.Object, name string) T {
+// attribute returns an attribute of the object, or the zero value if it has another type. The
+// framework's own decoding would stop at the first invalid value, which its attribute type reports
+// already.
+func attribute[T attr.Value](o types.Object, name string) T {
 	v, _ := o.Attributes()[name].(T)
 	return v
 }
 
+// rules returns the rules of a list. An unknown rule becomes a placeholder; an unknown list becomes one
+// placeholder.
 func (x *expansion) rules(field string, list types.List) []policy.Rule {
 	if x.note(field, list) {
 		return []policy.Rule{placeholder(0)}
@@ -120,48 +127,52 @@ func (x *expansion) rules(field string, list types.List) []policy.Rule {
 	}
 	rules := make([]policy.Rule, len(list.Elements()))
 	for i, element := range list.Elements() {
-		at, stand := fmt.Sprintf("%s[%d]", field, i), placeholder(i)
-		rules[i] = stand
+		at, replacement := fmt.Sprintf("%s[%d]", field, i), placeholder(i)
+		rules[i] = replacement
 		o, known := x.object(at, element)
 		if !known {
 			continue
 		}
-		burst := part[whole.Value](o, "burst")
+		algorithm := x.text(at+".algorithm", attribute[types.String](o, "algorithm"), string(replacement.Algorithm))
+		burst := attribute[integer.Value](o, "burst")
 		rules[i] = policy.Rule{
-			Name: x.text(at+".name", part[types.String](o, "name"), stand.Name),
-			Algorithm: policy.Algorithm(x.text(at+".algorithm", part[types.String](o, "algorithm"),
-				string(stand.Algorithm))),
-			Limit:  x.number(at+".limit", part[whole.Value](o, "limit"), stand.Limit),
-			Window: instant.Milliseconds(x.window(at, part[duration.Value](o, "window"))),
-			Burst:  x.number(at+".burst", burst, 0),
+			Name:      x.text(at+".name", attribute[types.String](o, "name"), replacement.Name),
+			Algorithm: policy.Algorithm(algorithm),
+			Limit:     x.number(at+".limit", attribute[integer.Value](o, "limit"), replacement.Limit),
+			Window:    x.window(at+".window_ms", attribute[duration.Value](o, "window")),
+			Burst:     x.number(at+".burst", burst, 0),
 		}
 		if isSet(burst) && burst.ValueInt64() == 0 {
-			x.fields.Add(at+".burst", "must be 1 to %d; leave it out for the limit", policy.MaxLimit)
+			x.fields.Add(at+".burst", "must be 1 to %d; omit it for the limit", policy.MaxLimit)
 		}
 	}
 	return rules
 }
 
-// placeholder stands for a rule that is not known: it is valid beside every other.
+// placeholder returns a valid rule for the position i. Its name differs from all names that a user
+// can write.
 func placeholder(i int) policy.Rule {
 	return policy.Rule{
 		Name: fmt.Sprintf("unknown:%d", i), Algorithm: policy.TokenBucket, Limit: 1, Window: time.Millisecond,
 	}
 }
 
-// window is in milliseconds. One that is no duration is refused where its attribute is checked.
-func (x *expansion) window(at string, v duration.Value) int64 {
-	if x.note(at+".window_ms", v) {
-		return 1
+// window returns the length of a window. A text that is not a duration counts as unknown, because its
+// attribute type reports it.
+func (x *expansion) window(field string, v duration.Value) time.Duration {
+	if x.note(field, v) {
+		return time.Millisecond
 	}
-	ms, fine := v.Milliseconds()
-	if !fine {
-		x.unknown = append(x.unknown, at+".window_ms")
-		return 1
+	length, ok := v.Duration()
+	if !ok {
+		x.unknown = append(x.unknown, field)
+		return time.Millisecond
 	}
-	return ms
+	return length
 }
 
+// overrides returns the overrides of a list. An unknown override becomes a placeholder; an unknown list
+// becomes nil.
 func (x *expansion) overrides(list types.List) []policy.Override {
 	if x.note("overrides", list) || len(list.Elements()) == 0 {
 		return nil
@@ -169,16 +180,16 @@ func (x *expansion) overrides(list types.List) []policy.Override {
 	overrides := make([]policy.Override, len(list.Elements()))
 	for i, element := range list.Elements() {
 		at := fmt.Sprintf("overrides[%d]", i)
-		stand := policy.Override{Key: fmt.Sprintf("unknown:%d", i), Mode: policy.Enforce}
-		overrides[i] = stand
+		replacement := policy.Override{Key: fmt.Sprintf("unknown:%d", i), Mode: policy.Enforce}
+		overrides[i] = replacement
 		o, known := x.object(at, element)
 		if !known {
 			continue
 		}
 		overrides[i] = policy.Override{
-			Key:   x.text(at+".key", part[types.String](o, "key"), stand.Key),
-			Mode:  policy.Mode(x.choice(at+".mode", part[types.String](o, "mode"), string(stand.Mode))),
-			Rules: x.rules(at+".rules", part[types.List](o, "rules")),
+			Key:   x.text(at+".key", attribute[types.String](o, "key"), replacement.Key),
+			Mode:  policy.Mode(x.choice(at+".mode", attribute[types.String](o, "mode"), string(replacement.Mode))),
+			Rules: x.rules(at+".rules", attribute[types.List](o, "rules")),
 		}
 	}
 	return overrides

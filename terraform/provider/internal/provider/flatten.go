@@ -9,11 +9,11 @@ import (
 
 	"github.com/sluicehq/sluice/client"
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
-	"github.com/sluicehq/sluice/terraform/provider/internal/whole"
+	"github.com/sluicehq/sluice/terraform/provider/internal/integer"
 )
 
-// store fills the model with what the API stores. A list of overrides that was empty rather than
-// absent stays so: the API knows no difference.
+// store fills the model from a policy of the API. If the configuration has an empty list of overrides
+// instead of none, the list stays empty: the API does not distinguish the two.
 func (m *policyModel) store(ctx context.Context, p client.StoredPolicy) diag.Diagnostics {
 	var diags diag.Diagnostics
 	m.Name, m.Description = types.StringValue(p.Name), types.StringValue(p.Description)
@@ -28,6 +28,7 @@ func (m *policyModel) store(ctx context.Context, p client.StoredPolicy) diag.Dia
 	return diags
 }
 
+// rulesOf converts rules of the API to a list of [ruleModel].
 func rulesOf(ctx context.Context, rules []client.Rule, diags *diag.Diagnostics) types.List {
 	if rules == nil {
 		return types.ListNull(ruleType())
@@ -36,11 +37,11 @@ func rulesOf(ctx context.Context, rules []client.Rule, diags *diag.Diagnostics) 
 	for i, r := range rules {
 		models[i] = ruleModel{
 			Name: types.StringValue(r.Name), Algorithm: types.StringValue(string(r.Algorithm)),
-			Limit:  whole.Of(r.Limit),
-			Window: duration.Of(r.Window.Milliseconds()), Burst: whole.Null(),
+			Limit:  integer.Of(r.Limit),
+			Window: duration.Of(r.Window), Burst: integer.Null(),
 		}
 		if r.Burst != 0 {
-			models[i].Burst = whole.Of(r.Burst)
+			models[i].Burst = integer.Of(r.Burst)
 		}
 	}
 	list, found := types.ListValueFrom(ctx, ruleType(), models)
@@ -48,6 +49,7 @@ func rulesOf(ctx context.Context, rules []client.Rule, diags *diag.Diagnostics) 
 	return list
 }
 
+// overridesOf converts overrides of the API to a list of [overrideModel].
 func overridesOf(ctx context.Context, overrides []client.Override, diags *diag.Diagnostics) types.List {
 	if len(overrides) == 0 {
 		return types.ListNull(overrideType())

@@ -5,11 +5,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
-	"github.com/sluicehq/sluice/terraform/provider/internal/whole"
+	"github.com/sluicehq/sluice/terraform/provider/internal/integer"
 )
 
-// policyModel is a policy as Terraform holds it. Its lists are lists of [ruleModel] and
-// [overrideModel], of which any part may be unknown.
+// policyModel holds the attributes of a policy. Rules is a list of [ruleModel] and Overrides a list of
+// [overrideModel]; any of their values may be unknown.
 type policyModel struct {
 	Name          types.String  `tfsdk:"name"`
 	Description   types.String  `tfsdk:"description"`
@@ -24,20 +24,22 @@ type policyModel struct {
 	UpdatedAt     types.String  `tfsdk:"updated_at"`
 }
 
-// resourceModel is sluice_limiter_policy.
+// resourceModel holds the attributes of the resource sluice_limiter_policy.
 type resourceModel struct {
 	policyModel
 	Overwrite types.Bool `tfsdk:"overwrite"`
 }
 
+// ruleModel holds the attributes of a rule.
 type ruleModel struct {
 	Name      types.String   `tfsdk:"name"`
 	Algorithm types.String   `tfsdk:"algorithm"`
-	Limit     whole.Value    `tfsdk:"limit"`
+	Limit     integer.Value  `tfsdk:"limit"`
 	Window    duration.Value `tfsdk:"window"`
-	Burst     whole.Value    `tfsdk:"burst"`
+	Burst     integer.Value  `tfsdk:"burst"`
 }
 
+// overrideModel holds the attributes of an override.
 type overrideModel struct {
 	Key   types.String `tfsdk:"key"`
 	Mode  types.String `tfsdk:"mode"`
@@ -46,8 +48,8 @@ type overrideModel struct {
 
 func ruleType() types.ObjectType {
 	return types.ObjectType{AttrTypes: map[string]attr.Type{
-		"name": types.StringType, "algorithm": types.StringType, "limit": whole.Type{}, "window": duration.Type{},
-		"burst": whole.Type{},
+		"name": types.StringType, "algorithm": types.StringType, "limit": integer.Type{}, "window": duration.Type{},
+		"burst": integer.Type{},
 	}}
 }
 

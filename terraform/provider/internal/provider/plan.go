@@ -7,36 +7,37 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 )
 
-// ValidateConfig checks all that the API would, as far as it is known.
-func (r *policyResource) ValidateConfig(ctx context.Context, request resource.ValidateConfigRequest,
-	answer *resource.ValidateConfigResponse) {
+// ValidateConfig refuses every configuration that the API would refuse, as far as its values are known.
+func (r *policyResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest,
+	resp *resource.ValidateConfigResponse) {
 	var m resourceModel
-	answer.Diagnostics.Append(request.Config.Get(ctx, &m)...)
-	if answer.Diagnostics.HasError() {
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
 		return
 	}
 	_, _, invalid := m.expand()
-	addInvalid(&answer.Diagnostics, invalid)
+	addInvalid(&resp.Diagnostics, invalid)
 }
 
-// ModifyPlan plans no new version where the plan only writes the same policy in another way.
-func (r *policyResource) ModifyPlan(ctx context.Context, request resource.ModifyPlanRequest,
-	answer *resource.ModifyPlanResponse) {
-	if request.Plan.Raw.IsNull() || request.State.Raw.IsNull() {
+// ModifyPlan keeps the version, the ETag and the time of the last change if the plan only writes the
+// stored policy in another way.
+func (r *policyResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
+	resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() || req.State.Raw.IsNull() {
 		return
 	}
 	var plan, state resourceModel
-	answer.Diagnostics.Append(request.Plan.Get(ctx, &plan)...)
-	answer.Diagnostics.Append(request.State.Get(ctx, &state)...)
-	if answer.Diagnostics.HasError() || !same(&plan, &state) {
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() || !samePolicy(&plan, &state) {
 		return
 	}
 	plan.Version, plan.ETag, plan.UpdatedAt = state.Version, state.ETag, state.UpdatedAt
-	answer.Diagnostics.Append(answer.Plan.Set(ctx, &plan)...)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// same reports whether both are one policy, and known.
-func same(a, b *resourceModel) bool {
+// samePolicy reports whether all values of both models are known and both are the same policy.
+func samePolicy(a, b *resourceModel) bool {
 	left, leftKnown, _ := a.expand()
 	right, rightKnown, _ := b.expand()
 	return leftKnown && rightKnown && reflect.DeepEqual(left, right)

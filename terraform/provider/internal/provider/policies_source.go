@@ -12,7 +12,7 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// policiesSource is the data source sluice_limiter_policies.
+// policiesSource implements the data source sluice_limiter_policies.
 type policiesSource struct{ client *client.Client }
 
 var _ datasource.DataSourceWithConfigure = (*policiesSource)(nil)
@@ -22,7 +22,7 @@ type policiesModel struct {
 	Policies []listedModel `tfsdk:"policies"`
 }
 
-// listedModel is a policy of a listing, which has no etag.
+// listedModel holds the attributes of a listed policy. Listings have no ETags.
 type listedModel struct {
 	Name          types.String  `tfsdk:"name"`
 	Description   types.String  `tfsdk:"description"`
@@ -37,20 +37,20 @@ type listedModel struct {
 }
 
 // Metadata implements datasource.DataSource.
-func (d *policiesSource) Metadata(_ context.Context, request datasource.MetadataRequest,
-	answer *datasource.MetadataResponse) {
-	answer.TypeName = request.ProviderTypeName + "_limiter_policies"
+func (d *policiesSource) Metadata(_ context.Context, req datasource.MetadataRequest,
+	resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_limiter_policies"
 }
 
 // Schema implements datasource.DataSource.
-func (d *policiesSource) Schema(_ context.Context, _ datasource.SchemaRequest, answer *datasource.SchemaResponse) {
-	answer.Schema = schema.Schema{
-		MarkdownDescription: "All limiter policies, by name: those of Terraform, and those that people or programs have made.",
+func (d *policiesSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "All limiter policies, whether Terraform, a person or a program made them.",
 		Attributes: map[string]schema.Attribute{
 			"name_prefix": schema.StringAttribute{Optional: true,
-				MarkdownDescription: "Only those whose name begins so."},
+				MarkdownDescription: "Returns only policies whose name starts with this prefix."},
 			"policies": schema.ListNestedAttribute{
-				Computed: true, MarkdownDescription: "The policies, in the order of their names.",
+				Computed: true, MarkdownDescription: "The policies, sorted by name.",
 				NestedObject: schema.NestedAttributeObject{Attributes: readPolicy()},
 			},
 		},
@@ -58,22 +58,22 @@ func (d *policiesSource) Schema(_ context.Context, _ datasource.SchemaRequest, a
 }
 
 // Configure implements datasource.DataSourceWithConfigure.
-func (d *policiesSource) Configure(_ context.Context, request datasource.ConfigureRequest,
-	answer *datasource.ConfigureResponse) {
-	d.client = clientOf(request.ProviderData, &answer.Diagnostics)
+func (d *policiesSource) Configure(_ context.Context, req datasource.ConfigureRequest,
+	resp *datasource.ConfigureResponse) {
+	d.client = clientOf(req.ProviderData, &resp.Diagnostics)
 }
 
 // Read implements datasource.DataSource.
-func (d *policiesSource) Read(ctx context.Context, request datasource.ReadRequest, answer *datasource.ReadResponse) {
+func (d *policiesSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var m policiesModel
-	answer.Diagnostics.Append(request.Config.Get(ctx, &m)...)
-	if answer.Diagnostics.HasError() || !connected(d.client, &answer.Diagnostics) {
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() || !connected(d.client, &resp.Diagnostics) {
 		return
 	}
 	m.Policies = []listedModel{}
 	for p, err := range d.client.ListPolicies(ctx) {
 		if err != nil {
-			fail(&answer.Diagnostics, "The policies were not listed", err)
+			fail(&resp.Diagnostics, "The policies were not listed", err)
 			return
 		}
 		if !strings.HasPrefix(p.Name, m.Prefix.ValueString()) {
@@ -84,10 +84,10 @@ func (d *policiesSource) Read(ctx context.Context, request datasource.ReadReques
 			Mode:          types.StringValue(string(p.Mode)),
 			OnUnavailable: types.StringValue(string(p.OnUnavailable)), LocalShare: types.Float64Value(p.LocalShare),
 			NoDenyCache: types.BoolValue(p.NoDenyCache),
-			Rules:       rulesOf(ctx, p.Rules, &answer.Diagnostics),
-			Overrides:   overridesOf(ctx, p.Overrides, &answer.Diagnostics),
+			Rules:       rulesOf(ctx, p.Rules, &resp.Diagnostics),
+			Overrides:   overridesOf(ctx, p.Overrides, &resp.Diagnostics),
 			Version:     types.Int64Value(p.Version), UpdatedAt: types.StringValue(p.UpdatedAt.Format(time.RFC3339Nano)),
 		})
 	}
-	answer.Diagnostics.Append(answer.State.Set(ctx, &m)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }

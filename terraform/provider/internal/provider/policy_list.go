@@ -13,8 +13,8 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// policyList is the list resource sluice_limiter_policy: `terraform query` finds policies to import
-// with it, in Terraform 1.14 and later.
+// policyList implements the list resource sluice_limiter_policy, with which `terraform query` finds
+// policies to import. It needs Terraform 1.14 or later.
 type policyList struct{ client *client.Client }
 
 var _ list.ListResourceWithConfigure = (*policyList)(nil)
@@ -24,38 +24,39 @@ type listModel struct {
 }
 
 // Metadata implements list.ListResource.
-func (l *policyList) Metadata(_ context.Context, request resource.MetadataRequest, answer *resource.MetadataResponse) {
-	answer.TypeName = request.ProviderTypeName + "_limiter_policy"
+func (l *policyList) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_limiter_policy"
 }
 
 // ListResourceConfigSchema implements list.ListResource.
 func (l *policyList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest,
-	answer *list.ListResourceSchemaResponse) {
-	answer.Schema = schema.Schema{
-		MarkdownDescription: "Finds limiter policies, to import those that were made by hand. Needs Terraform 1.14 or later.",
+	resp *list.ListResourceSchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "Finds limiter policies, for example to import those that were made by hand. " +
+			"Needs Terraform 1.14 or later.",
 		Attributes: map[string]schema.Attribute{
 			"name_prefix": schema.StringAttribute{Optional: true,
-				MarkdownDescription: "Only those whose name begins so."},
+				MarkdownDescription: "Returns only policies whose name starts with this prefix."},
 		},
 	}
 }
 
 // Configure implements list.ListResourceWithConfigure.
-func (l *policyList) Configure(_ context.Context, request resource.ConfigureRequest,
-	answer *resource.ConfigureResponse) {
-	l.client = clientOf(request.ProviderData, &answer.Diagnostics)
+func (l *policyList) Configure(_ context.Context, req resource.ConfigureRequest,
+	resp *resource.ConfigureResponse) {
+	l.client = clientOf(req.ProviderData, &resp.Diagnostics)
 }
 
 // List implements list.ListResource.
-func (l *policyList) List(ctx context.Context, request list.ListRequest, stream *list.ListResultsStream) {
+func (l *policyList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
 	var m listModel
-	diags := request.Config.Get(ctx, &m)
+	diags := req.Config.Get(ctx, &m)
 	if diags.HasError() || !connected(l.client, &diags) {
 		stream.Results = list.ListResultsStreamDiagnostics(diags)
 		return
 	}
 	stream.Results = func(yield func(list.ListResult) bool) {
-		left := request.Limit
+		left := req.Limit
 		for p, err := range l.client.ListPolicies(ctx) {
 			if err != nil {
 				var failed diag.Diagnostics
@@ -66,7 +67,7 @@ func (l *policyList) List(ctx context.Context, request list.ListRequest, stream 
 			if !strings.HasPrefix(p.Name, m.Prefix.ValueString()) {
 				continue
 			}
-			if !yield(l.result(ctx, request, p)) {
+			if !yield(l.result(ctx, req, p)) {
 				return
 			}
 			if left--; left == 0 {
@@ -76,13 +77,13 @@ func (l *policyList) List(ctx context.Context, request list.ListRequest, stream 
 	}
 }
 
-// result is one policy. A listing has no ETags, so that the policy is read once more where all of
-// it is asked for.
-func (l *policyList) result(ctx context.Context, request list.ListRequest, p client.StoredPolicy) list.ListResult {
-	result := request.NewListResult(ctx)
+// result returns the list result of one policy. Listings have no ETags: if the caller wants the whole
+// resource, result reads the policy again.
+func (l *policyList) result(ctx context.Context, req list.ListRequest, p client.StoredPolicy) list.ListResult {
+	result := req.NewListResult(ctx)
 	result.DisplayName = p.Name
-	result.Diagnostics.Append(identify(ctx, result.Identity, types.StringValue(p.Name))...)
-	if !request.IncludeResource {
+	result.Diagnostics.Append(setIdentity(ctx, result.Identity, types.StringValue(p.Name))...)
+	if !req.IncludeResource {
 		return result
 	}
 	stored, err := l.client.GetPolicy(ctx, p.Name)

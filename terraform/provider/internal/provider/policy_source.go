@@ -11,76 +11,81 @@ import (
 
 	"github.com/sluicehq/sluice/client"
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
-	"github.com/sluicehq/sluice/terraform/provider/internal/whole"
+	"github.com/sluicehq/sluice/terraform/provider/internal/integer"
 )
 
-// policySource is the data source sluice_limiter_policy.
+// policySource implements the data source sluice_limiter_policy.
 type policySource struct{ client *client.Client }
 
 var _ datasource.DataSourceWithConfigure = (*policySource)(nil)
 
 // Metadata implements datasource.DataSource.
-func (d *policySource) Metadata(_ context.Context, request datasource.MetadataRequest,
-	answer *datasource.MetadataResponse) {
-	answer.TypeName = request.ProviderTypeName + "_limiter_policy"
+func (d *policySource) Metadata(_ context.Context, req datasource.MetadataRequest,
+	resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_limiter_policy"
 }
 
 // Schema implements datasource.DataSource.
-func (d *policySource) Schema(_ context.Context, _ datasource.SchemaRequest, answer *datasource.SchemaResponse) {
+func (d *policySource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attributes := readPolicy()
 	attributes["name"] = schema.StringAttribute{Required: true, MarkdownDescription: "The policy's name."}
 	attributes["etag"] = schema.StringAttribute{Computed: true, MarkdownDescription: etagText}
-	answer.Schema = schema.Schema{MarkdownDescription: "A limiter's policy that is made elsewhere. It is an error if there is none.", Attributes: attributes}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "A limiter policy that another configuration, a person or a program made. " +
+			"Reading a policy that does not exist is an error.",
+		Attributes: attributes,
+	}
 }
 
 // Configure implements datasource.DataSourceWithConfigure.
-func (d *policySource) Configure(_ context.Context, request datasource.ConfigureRequest,
-	answer *datasource.ConfigureResponse) {
-	d.client = clientOf(request.ProviderData, &answer.Diagnostics)
+func (d *policySource) Configure(_ context.Context, req datasource.ConfigureRequest,
+	resp *datasource.ConfigureResponse) {
+	d.client = clientOf(req.ProviderData, &resp.Diagnostics)
 }
 
 // Read implements datasource.DataSource.
-func (d *policySource) Read(ctx context.Context, request datasource.ReadRequest, answer *datasource.ReadResponse) {
+func (d *policySource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var m policyModel
-	answer.Diagnostics.Append(request.Config.Get(ctx, &m)...)
-	if answer.Diagnostics.HasError() || !connected(d.client, &answer.Diagnostics) {
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() || !connected(d.client, &resp.Diagnostics) {
 		return
 	}
 	stored, err := d.client.GetPolicy(ctx, m.Name.ValueString())
 	switch {
 	case errors.Is(err, client.ErrPolicyNotFound):
-		answer.Diagnostics.AddAttributeError(path.Root("name"), "There is no such policy",
+		resp.Diagnostics.AddAttributeError(path.Root("name"), "The policy does not exist",
 			fmt.Sprintf("There is no policy %q.", m.Name.ValueString()))
 		return
 	case err != nil:
-		fail(&answer.Diagnostics, "The policy was not read", err)
+		fail(&resp.Diagnostics, "The policy was not read", err)
 		return
 	}
-	answer.Diagnostics.Append(m.store(ctx, stored)...)
-	answer.Diagnostics.Append(answer.State.Set(ctx, &m)...)
+	resp.Diagnostics.Append(m.store(ctx, stored)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// readPolicy are the attributes of a policy as data sources show it, without its etag.
+// readPolicy returns the attributes of a policy in a data source, without its ETag.
 func readPolicy() map[string]schema.Attribute {
 	text := func(description string) schema.StringAttribute {
 		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 	}
 	return map[string]schema.Attribute{
-		"name": text("The policy's name."), "description": text("For people."),
+		"name": text("The policy's name."), "description": text("A description for people."),
 		"mode":           text("`enforce`, `shadow`, `deny` or `allow`."),
-		"on_unavailable": text("What decides while the store is away: `local`, `allow` or `deny`."),
+		"on_unavailable": text("What decides while the store is unavailable: `local`, `allow` or `deny`."),
 		"local_share": schema.Float64Attribute{
 			Computed:            true,
-			MarkdownDescription: "The part of each limit that one instance admits while the store is away.",
+			MarkdownDescription: "The share of each limit that one instance admits while the store is unavailable.",
 		},
 		"no_deny_cache": schema.BoolAttribute{Computed: true,
-			MarkdownDescription: "Whether every check asks the store."},
-		"rules": readRules("The limits, all of which hold at once."),
+			MarkdownDescription: "Whether every check reads the store."},
+		"rules": readRules("The limits. A check must satisfy all of them."),
 		"overrides": schema.ListNestedAttribute{
-			Computed: true, MarkdownDescription: "The exceptions for keys.",
+			Computed: true, MarkdownDescription: "Exceptions for keys.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"key": text("A key, or a prefix of keys that ends in `*`."), "mode": text("Replaces the policy's."),
-				"rules": readRules("Replace the policy's."),
+				"key":   text("A key, or a prefix of keys that ends in `*`."),
+				"mode":  text("Replaces the mode of the policy."),
+				"rules": readRules("Replace the rules of the policy."),
 			}},
 		},
 		"version":    schema.Int64Attribute{Computed: true, MarkdownDescription: versionText},
@@ -88,18 +93,19 @@ func readPolicy() map[string]schema.Attribute {
 	}
 }
 
+// readRules returns the attribute of a list of rules in a data source.
 func readRules(description string) schema.ListNestedAttribute {
 	return schema.ListNestedAttribute{
 		Computed: true, MarkdownDescription: description,
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"name":      schema.StringAttribute{Computed: true, MarkdownDescription: "Unique among the rules."},
-			"algorithm": schema.StringAttribute{Computed: true, MarkdownDescription: "How it counts."},
-			"limit": schema.Int64Attribute{Computed: true, CustomType: whole.Type{},
-				MarkdownDescription: "How much a window admits."},
+			"name":      schema.StringAttribute{Computed: true, MarkdownDescription: "The rule's name."},
+			"algorithm": schema.StringAttribute{Computed: true, MarkdownDescription: "The rule's algorithm."},
+			"limit": schema.Int64Attribute{Computed: true, CustomType: integer.Type{},
+				MarkdownDescription: "How many units a window admits."},
 			"window": schema.StringAttribute{Computed: true, CustomType: duration.Type{},
 				MarkdownDescription: "A length of time, such as `1h30m`."},
-			"burst": schema.Int64Attribute{Computed: true, CustomType: whole.Type{},
-				MarkdownDescription: "How much may pass at once; null is the limit."},
+			"burst": schema.Int64Attribute{Computed: true, CustomType: integer.Type{},
+				MarkdownDescription: "How many units an idle key may use without waiting; null means the limit."},
 		}},
 	}
 }

@@ -1,4 +1,4 @@
-// Package provider is the Terraform provider sluicehq/sluice.
+// Package provider implements the Terraform provider sluicehq/sluice.
 package provider
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 )
 
-// sluice is the provider.
+// sluice implements the provider.
 type sluice struct {
 	version string
 	getenv  func(string) string
@@ -24,14 +24,15 @@ var (
 	_ provider.ProviderWithActions       = (*sluice)(nil)
 )
 
-// New makes the provider; what its block leaves out is taken from getenv.
+// New returns a constructor of the provider. Arguments that the provider block omits come from the
+// environment that getenv reads.
 func New(version string, getenv func(string) string) func() provider.Provider {
 	return func() provider.Provider { return &sluice{version: version, getenv: getenv} }
 }
 
 // Metadata implements provider.Provider.
-func (s *sluice) Metadata(_ context.Context, _ provider.MetadataRequest, answer *provider.MetadataResponse) {
-	answer.TypeName, answer.Version = "sluice", s.version
+func (s *sluice) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
+	resp.TypeName, resp.Version = "sluice", s.version
 }
 
 // Resources implements provider.Provider.
@@ -56,14 +57,14 @@ func (s *sluice) Functions(context.Context) []func() function.Function {
 	}
 }
 
-// ListResources implements provider.ProviderWithListResources: Terraform 1.14 and later ask for
-// them, others do not know them.
+// ListResources implements provider.ProviderWithListResources. They need Terraform 1.14 or later;
+// other versions ignore them.
 func (s *sluice) ListResources(context.Context) []func() list.ListResource {
 	return []func() list.ListResource{func() list.ListResource { return &policyList{} }}
 }
 
-// Actions implements provider.ProviderWithActions: Terraform 1.14 and later ask for them, others do
-// not know them.
+// Actions implements provider.ProviderWithActions. They need Terraform 1.14 or later; other versions
+// ignore them.
 func (s *sluice) Actions(context.Context) []func() action.Action {
 	return []func() action.Action{func() action.Action { return &resetAction{} }}
 }

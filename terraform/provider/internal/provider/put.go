@@ -13,21 +13,21 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// skew is how far this machine's clock and the service's may be apart when a creation is looked up.
+// skew bounds the difference between the clocks of this machine and of the service.
 const skew = time.Minute
 
-// change says what a policy may be stored over.
+// change describes which stored version a write may replace.
 type change struct {
-	// after is the version that it follows; 0 is that of a creation, which may follow a deleted
-	// one.
-	after int64
-	when  []client.Condition
-	// refused says why when does not hold.
-	refused func(name string) (summary, detail string)
+	// after is the version to replace. It is 0 for a creation, whose version is not predictable: a
+	// deleted policy keeps its number.
+	after      int64
+	conditions []client.Condition
+	// conflict returns the error for conditions that do not hold.
+	conflict func(name string) (summary, detail string)
 }
 
-// put stores the policy and fills the model with the API's answer: a read right after could be of
-// an older one.
+// put stores the policy and fills the model from the API's response. A read after the write could
+// return an older version.
 func (r *policyResource) put(ctx context.Context, m *resourceModel, c change, diags *diag.Diagnostics) bool {
 	p, _, invalid := m.expand()
 	addInvalid(diags, invalid)
@@ -35,19 +35,19 @@ func (r *policyResource) put(ctx context.Context, m *resourceModel, c change, di
 		return false
 	}
 	started, summary := time.Now(), "The policy was not stored"
-	stored, err := r.client.PutPolicy(ctx, toClient(p), c.when...)
-	if err != nil && unanswered(err) {
+	stored, err := r.client.PutPolicy(ctx, toClient(p), c.conditions...)
+	if err != nil && mayHaveSucceeded(err) {
 		now, missed := r.client.GetPolicy(ctx, p.Name)
 		switch {
-		case missed == nil && c.made(now, p, started):
+		case missed == nil && c.produced(now, p, started):
 			stored, err = now, nil
 		case missed != nil && !errors.Is(missed, client.ErrPolicyNotFound):
-			summary = "It is not known whether the policy was stored"
+			summary = "The policy may have been stored"
 		}
 	}
 	switch {
 	case errors.Is(err, client.ErrPreconditionFailed):
-		diags.AddError(c.refused(p.Name))
+		diags.AddError(c.conflict(p.Name))
 		return false
 	case err != nil:
 		fail(diags, summary, err)
@@ -57,16 +57,16 @@ func (r *policyResource) put(ctx context.Context, m *resourceModel, c change, di
 	return !diags.HasError()
 }
 
-// unanswered reports whether a call may have been carried out in spite of its error. What it may
-// have stored is then looked up: else it would be there and not in the state, and the next apply
-// would take it for a stranger's.
-func unanswered(err error) bool {
-	e, known := errors.AsType[*client.Error](err)
-	return known && (e.Status == 0 || e.Status >= 500)
+// mayHaveSucceeded reports whether the service may have carried out the call despite the error. put
+// then reads the policy: otherwise it could exist without being in the state, and the next apply would
+// refuse to replace it.
+func mayHaveSucceeded(err error) bool {
+	e, ok := errors.AsType[*client.Error](err)
+	return ok && (e.Status == 0 || e.Status >= 500)
 }
 
-// made reports whether what is stored now is what this change has stored since it started.
-func (c change) made(now client.StoredPolicy, p policy.Policy, started time.Time) bool {
+// produced reports whether the stored policy is the one that this change wrote after it started.
+func (c change) produced(now client.StoredPolicy, p policy.Policy, started time.Time) bool {
 	if !reflect.DeepEqual(now.Policy, toClient(p)) {
 		return false
 	}
@@ -76,12 +76,16 @@ func (c change) made(now client.StoredPolicy, p policy.Policy, started time.Time
 	return now.Version == c.after+1
 }
 
-func existsAlready(name string) (summary, detail string) {
-	return "The policy exists already", fmt.Sprintf(
-		"There is a policy %q that this configuration did not make. Import it under that id, or set overwrite = true to replace it.", name)
+// alreadyExists returns the error for a creation of a policy that exists.
+func alreadyExists(name string) (summary, detail string) {
+	return "The policy already exists", fmt.Sprintf(
+		"This configuration did not create the policy %q. "+
+			"Import it with its name as the ID, or set overwrite = true to replace it.", name)
 }
 
+// changedElsewhere returns the error for a change of a policy that others changed.
 func changedElsewhere(name string) (summary, detail string) {
 	return "The policy was changed elsewhere", fmt.Sprintf(
-		"The policy %q is no longer the one that was read, so it was left as it is. Plan again to see what changed, and apply that.", name)
+		"The policy %q has changed since Terraform read it, so it was not replaced. "+
+			"Plan again to see the changes, then apply.", name)
 }

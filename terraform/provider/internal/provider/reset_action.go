@@ -14,7 +14,7 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// resetAction is the action sluice_limit_reset, in Terraform 1.14 and later.
+// resetAction implements the action sluice_limit_reset. It needs Terraform 1.14 or later.
 type resetAction struct{ client *client.Client }
 
 var _ action.ActionWithConfigure = (*resetAction)(nil)
@@ -25,18 +25,18 @@ type resetModel struct {
 }
 
 // Metadata implements action.Action.
-func (a *resetAction) Metadata(_ context.Context, request action.MetadataRequest, answer *action.MetadataResponse) {
-	answer.TypeName = request.ProviderTypeName + "_limit_reset"
+func (a *resetAction) Metadata(_ context.Context, req action.MetadataRequest, resp *action.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_limit_reset"
 }
 
 // Schema implements action.Action.
-func (a *resetAction) Schema(_ context.Context, _ action.SchemaRequest, answer *action.SchemaResponse) {
-	answer.Schema = schema.Schema{
-		MarkdownDescription: "Makes a key start afresh under a policy: what it was charged is forgotten. Needs Terraform 1.14 or later.",
+func (a *resetAction) Schema(_ context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "Resets a key of a policy to its full limit. Needs Terraform 1.14 or later.",
 		Attributes: map[string]schema.Attribute{
 			"policy": schema.StringAttribute{Required: true, MarkdownDescription: "The policy's name."},
 			"key": schema.StringAttribute{
-				Required: true, MarkdownDescription: "Whose limit.",
+				Required: true, MarkdownDescription: "The key, such as a customer's ID.",
 				Validators: []validator.String{stringvalidator.LengthBetween(1, policy.MaxKey)},
 			},
 		},
@@ -44,21 +44,21 @@ func (a *resetAction) Schema(_ context.Context, _ action.SchemaRequest, answer *
 }
 
 // Configure implements action.ActionWithConfigure.
-func (a *resetAction) Configure(_ context.Context, request action.ConfigureRequest, answer *action.ConfigureResponse) {
-	a.client = clientOf(request.ProviderData, &answer.Diagnostics)
+func (a *resetAction) Configure(_ context.Context, req action.ConfigureRequest, resp *action.ConfigureResponse) {
+	a.client = clientOf(req.ProviderData, &resp.Diagnostics)
 }
 
 // Invoke implements action.Action.
-func (a *resetAction) Invoke(ctx context.Context, request action.InvokeRequest, answer *action.InvokeResponse) {
+func (a *resetAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *action.InvokeResponse) {
 	var m resetModel
-	answer.Diagnostics.Append(request.Config.Get(ctx, &m)...)
-	if answer.Diagnostics.HasError() || !connected(a.client, &answer.Diagnostics) {
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() || !connected(a.client, &resp.Diagnostics) {
 		return
 	}
 	if err := a.client.Reset(ctx, m.Policy.ValueString(), m.Key.ValueString()); err != nil {
-		fail(&answer.Diagnostics, "The key was not reset", err)
+		fail(&resp.Diagnostics, "The key was not reset", err)
 		return
 	}
-	answer.SendProgress(action.InvokeProgressEvent{Message: fmt.Sprintf("%s starts afresh under %s",
-		m.Key.ValueString(), m.Policy.ValueString())})
+	message := fmt.Sprintf("The key %s of the policy %s was reset", m.Key.ValueString(), m.Policy.ValueString())
+	resp.SendProgress(action.InvokeProgressEvent{Message: message})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// policyResource is sluice_limiter_policy.
+// policyResource implements the resource sluice_limiter_policy.
 type policyResource struct{ client *client.Client }
 
 var (
@@ -27,101 +27,104 @@ var (
 )
 
 // Metadata implements resource.Resource.
-func (r *policyResource) Metadata(_ context.Context, request resource.MetadataRequest,
-	answer *resource.MetadataResponse) {
-	answer.TypeName = request.ProviderTypeName + "_limiter_policy"
+func (r *policyResource) Metadata(_ context.Context, req resource.MetadataRequest,
+	resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_limiter_policy"
 }
 
 // Schema implements resource.Resource.
-func (r *policyResource) Schema(_ context.Context, _ resource.SchemaRequest, answer *resource.SchemaResponse) {
-	answer.Schema = policySchema()
+func (r *policyResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = policySchema()
 }
 
 // IdentitySchema implements resource.ResourceWithIdentity.
 func (r *policyResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest,
-	answer *resource.IdentitySchemaResponse) {
-	answer.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
+	resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
 		"name": identityschema.StringAttribute{RequiredForImport: true, Description: "The policy's name."},
 	}}
 }
 
 // Configure implements resource.ResourceWithConfigure.
-func (r *policyResource) Configure(_ context.Context, request resource.ConfigureRequest,
-	answer *resource.ConfigureResponse) {
-	r.client = clientOf(request.ProviderData, &answer.Diagnostics)
+func (r *policyResource) Configure(_ context.Context, req resource.ConfigureRequest,
+	resp *resource.ConfigureResponse) {
+	r.client = clientOf(req.ProviderData, &resp.Diagnostics)
 }
 
-// Create implements resource.Resource. It takes no policy over unless told to.
-func (r *policyResource) Create(ctx context.Context, request resource.CreateRequest, answer *resource.CreateResponse) {
+// Create implements resource.Resource. It fails if the policy exists, unless overwrite is set.
+func (r *policyResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var plan resourceModel
-	answer.Diagnostics.Append(request.Plan.Get(ctx, &plan)...)
-	if answer.Diagnostics.HasError() {
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
 		return
 	}
-	var when []client.Condition
+	var conditions []client.Condition
 	if !plan.Overwrite.ValueBool() {
-		when = append(when, client.IfNoneMatch())
+		conditions = append(conditions, client.IfNoneMatch())
 	}
-	if !r.put(ctx, &plan, change{after: 0, when: when, refused: existsAlready}, &answer.Diagnostics) {
+	if !r.put(ctx, &plan, change{after: 0, conditions: conditions, conflict: alreadyExists}, &resp.Diagnostics) {
 		return
 	}
-	answer.Diagnostics.Append(answer.State.Set(ctx, &plan)...)
-	answer.Diagnostics.Append(identify(ctx, answer.Identity, plan.Name)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, plan.Name)...)
 }
 
-// Read implements resource.Resource. A policy that is gone is planned anew.
-func (r *policyResource) Read(ctx context.Context, request resource.ReadRequest, answer *resource.ReadResponse) {
+// Read implements resource.Resource. If the policy no longer exists, the next plan creates it again.
+func (r *policyResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state resourceModel
-	answer.Diagnostics.Append(request.State.Get(ctx, &state)...)
-	if answer.Diagnostics.HasError() || !connected(r.client, &answer.Diagnostics) {
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() || !connected(r.client, &resp.Diagnostics) {
 		return
 	}
 	name := state.Name.ValueString()
 	stored, err := r.client.GetPolicy(ctx, name)
 	switch {
 	case errors.Is(err, client.ErrPolicyNotFound):
-		answer.Diagnostics.AddWarning("The policy was deleted elsewhere", fmt.Sprintf("There is no policy %q.", name))
-		answer.State.RemoveResource(ctx)
-		answer.Diagnostics.Append(identify(ctx, answer.Identity, state.Name)...) // the framework misses it even here
+		resp.Diagnostics.AddWarning("The policy was deleted elsewhere", fmt.Sprintf("There is no policy %q.", name))
+		resp.State.RemoveResource(ctx)
+		resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, state.Name)...) // the framework requires it even here
 		return
 	case err != nil:
-		fail(&answer.Diagnostics, "The policy was not read", err)
+		fail(&resp.Diagnostics, "The policy was not read", err)
 		return
 	}
-	answer.Diagnostics.Append(state.store(ctx, stored)...)
-	if answer.Diagnostics.HasError() {
+	resp.Diagnostics.Append(state.store(ctx, stored)...)
+	if resp.Diagnostics.HasError() {
 		return
 	}
-	answer.Diagnostics.Append(answer.State.Set(ctx, &state)...)
-	answer.Diagnostics.Append(identify(ctx, answer.Identity, state.Name)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, state.Name)...)
 }
 
-// Update implements resource.Resource. It changes only the version that Terraform has read.
-func (r *policyResource) Update(ctx context.Context, request resource.UpdateRequest, answer *resource.UpdateResponse) {
+// Update implements resource.Resource. It replaces only the version that Terraform has read.
+func (r *policyResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var plan, state resourceModel
-	answer.Diagnostics.Append(request.Plan.Get(ctx, &plan)...)
-	answer.Diagnostics.Append(request.State.Get(ctx, &state)...)
-	if answer.Diagnostics.HasError() {
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
 		return
 	}
-	// A change of overwrite, or of how a policy is written, is none of the API's business.
-	if !same(&plan, &state) {
-		when := []client.Condition{client.IfMatch(state.ETag.ValueString())}
-		if !r.put(ctx, &plan, change{after: state.Version.ValueInt64(), when: when, refused: changedElsewhere},
-			&answer.Diagnostics) {
+	// The API does not see a change of overwrite, nor another way to write the same policy.
+	if !samePolicy(&plan, &state) {
+		c := change{
+			after:      state.Version.ValueInt64(),
+			conditions: []client.Condition{client.IfMatch(state.ETag.ValueString())},
+			conflict:   changedElsewhere,
+		}
+		if !r.put(ctx, &plan, c, &resp.Diagnostics) {
 			return
 		}
 	}
-	answer.Diagnostics.Append(answer.State.Set(ctx, &plan)...)
-	answer.Diagnostics.Append(identify(ctx, answer.Identity, plan.Name)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, plan.Name)...)
 }
 
-// Delete implements resource.Resource. It deletes only the version that Terraform has read; one
-// that is gone already is deleted.
-func (r *policyResource) Delete(ctx context.Context, request resource.DeleteRequest, answer *resource.DeleteResponse) {
+// Delete implements resource.Resource. It deletes only the version that Terraform has read. It succeeds
+// if the policy does not exist.
+func (r *policyResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state resourceModel
-	answer.Diagnostics.Append(request.State.Get(ctx, &state)...)
-	if answer.Diagnostics.HasError() || !connected(r.client, &answer.Diagnostics) {
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() || !connected(r.client, &resp.Diagnostics) {
 		return
 	}
 	name := state.Name.ValueString()
@@ -129,26 +132,26 @@ func (r *policyResource) Delete(ctx context.Context, request resource.DeleteRequ
 	if err == nil || errors.Is(err, client.ErrPolicyNotFound) {
 		return
 	}
-	// A deletion whose answer was lost has happened too.
+	// The deletion may have been carried out although its response was lost.
 	if _, missing := r.client.GetPolicy(ctx, name); errors.Is(missing, client.ErrPolicyNotFound) {
 		return
 	}
 	if errors.Is(err, client.ErrPreconditionFailed) {
-		answer.Diagnostics.AddError(changedElsewhere(name))
+		resp.Diagnostics.AddError(changedElsewhere(name))
 		return
 	}
-	fail(&answer.Diagnostics, "The policy was not deleted", err)
+	fail(&resp.Diagnostics, "The policy was not deleted", err)
 }
 
-// ImportState implements resource.ResourceWithImportState: by name, as the id or as the identity.
-// The read that follows fills in the rest.
-func (r *policyResource) ImportState(ctx context.Context, request resource.ImportStateRequest,
-	answer *resource.ImportStateResponse) {
-	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("name"), path.Root("name"), request, answer)
+// ImportState implements resource.ResourceWithImportState. The ID and the identity are the policy's
+// name; Terraform reads the other attributes afterwards.
+func (r *policyResource) ImportState(ctx context.Context, req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse) {
+	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("name"), path.Root("name"), req, resp)
 }
 
-// identify sets the identity, for hosts that know of identities.
-func identify(ctx context.Context, identity *tfsdk.ResourceIdentity, name types.String) diag.Diagnostics {
+// setIdentity sets the resource's identity. identity is nil if the host does not support identities.
+func setIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, name types.String) diag.Diagnostics {
 	if identity == nil {
 		return nil
 	}

@@ -24,129 +24,135 @@ func serve(t *testing.T) tfprotov6.ProviderServer {
 
 func schemas(t *testing.T) *tfprotov6.GetProviderSchemaResponse {
 	t.Helper()
-	answer, err := serve(t).GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	resp, err := serve(t).GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	require.NoError(t, err)
-	require.Empty(t, answer.Diagnostics)
-	return answer
+	require.Empty(t, resp.Diagnostics)
+	return resp
 }
 
-// A provider whose secret was not marked printed it in every plan.
-func TestEverySecretOfTheProvidersBlockIsSensitive(t *testing.T) {
+func TestSchema(t *testing.T) {
 	t.Parallel()
-	secrets := map[string]bool{"access_key": true, "secret_key": true, "session_token": true}
-	for _, a := range schemas(t).Provider.Block.Attributes {
-		require.Equal(t, secrets[a.Name], a.Sensitive, a.Name)
-		delete(secrets, a.Name)
-	}
-	require.Empty(t, secrets)
-}
+	// Terraform prints a secret in every plan if its attribute is not marked.
+	t.Run("marks every secret of the provider block as sensitive", func(t *testing.T) {
+		t.Parallel()
+		secrets := map[string]bool{"access_key": true, "secret_key": true, "session_token": true}
+		for _, a := range schemas(t).Provider.Block.Attributes {
+			require.Equal(t, secrets[a.Name], a.Sensitive, a.Name)
+			delete(secrets, a.Name)
+		}
+		require.Empty(t, secrets)
+	})
 
-// A provider that held JSON as a string showed a difference for every space.
-func TestNothingInTheSchemaIsRawJSON(t *testing.T) {
-	t.Parallel()
-	var names []string
-	var walk func([]*tfprotov6.SchemaAttribute)
-	walk = func(attributes []*tfprotov6.SchemaAttribute) {
-		for _, a := range attributes {
-			names = append(names, a.Name)
-			if a.NestedType != nil {
-				walk(a.NestedType.Attributes)
-				continue
+	// JSON in a string would show a change for every change of its spaces.
+	t.Run("has no attribute with JSON in a string", func(t *testing.T) {
+		t.Parallel()
+		var names []string
+		var walk func([]*tfprotov6.SchemaAttribute)
+		walk = func(attributes []*tfprotov6.SchemaAttribute) {
+			for _, a := range attributes {
+				names = append(names, a.Name)
+				if a.NestedType != nil {
+					walk(a.NestedType.Attributes)
+					continue
+				}
+				require.False(t, a.Type.Is(tftypes.DynamicPseudoType), "%s accepts any type", a.Name)
 			}
-			require.False(t, a.Type.Is(tftypes.DynamicPseudoType), "%s may hold anything", a.Name)
 		}
-	}
-	walk(schemas(t).ResourceSchemas["sluice_limiter_policy"].Block.Attributes)
-	require.Contains(t, names, "window", "rules and overrides are attributes of their own")
-	for _, name := range names {
-		require.NotContains(t, name, "json")
-	}
+		walk(schemas(t).ResourceSchemas["sluice_limiter_policy"].Block.Attributes)
+		require.Contains(t, names, "window", "rules and overrides have attributes of their own")
+		for _, name := range names {
+			require.NotContains(t, name, "json")
+		}
+	})
+
+	t.Run("describes every block and attribute", func(t *testing.T) {
+		t.Parallel()
+		resp := schemas(t)
+		all := map[string]*tfprotov6.Schema{"the provider": resp.Provider}
+		for name, s := range resp.ResourceSchemas {
+			all["resource "+name] = s
+		}
+		for name, s := range resp.DataSourceSchemas {
+			all["data source "+name] = s
+		}
+		for name, s := range resp.ListResourceSchemas {
+			all["list resource "+name] = s
+		}
+		for name, s := range resp.ActionSchemas {
+			all["action "+name] = s.Schema
+		}
+		require.Len(t, all, 1+1+3+1+1)
+		for name, s := range all {
+			require.NotEmpty(t, s.Block.Description, name)
+			for _, a := range s.Block.Attributes {
+				require.NotEmpty(t, a.Description, "%s of %s", a.Name, name)
+			}
+		}
+	})
+
+	// The framework validates schemas only on request.
+	t.Run("satisfies the framework", func(t *testing.T) {
+		t.Parallel()
+		server := serve(t)
+		resp, err := server.GetMetadata(context.Background(), &tfprotov6.GetMetadataRequest{})
+		require.NoError(t, err)
+		require.Empty(t, resp.Diagnostics)
+		require.Len(t, resp.Functions, 2)
+		identities, err := server.GetResourceIdentitySchemas(t.Context(), &tfprotov6.GetResourceIdentitySchemasRequest{})
+		require.NoError(t, err)
+		require.Empty(t, identities.Diagnostics)
+		require.Len(t, identities.IdentitySchemas, 1)
+	})
 }
 
-func TestEverythingIsDescribed(t *testing.T) {
+func TestRelease(t *testing.T) {
 	t.Parallel()
-	answer := schemas(t)
-	all := map[string]*tfprotov6.Schema{"the provider": answer.Provider}
-	for name, s := range answer.ResourceSchemas {
-		all["resource "+name] = s
-	}
-	for name, s := range answer.DataSourceSchemas {
-		all["data source "+name] = s
-	}
-	for name, s := range answer.ListResourceSchemas {
-		all["list resource "+name] = s
-	}
-	for name, s := range answer.ActionSchemas {
-		all["action "+name] = s.Schema
-	}
-	require.Len(t, all, 1+1+3+1+1)
-	for name, s := range all {
-		require.NotEmpty(t, s.Block.Description, name)
-		for _, a := range s.Block.Attributes {
-			require.NotEmpty(t, a.Description, "%s of %s", a.Name, name)
-		}
-	}
-}
+	t.Run("has a manifest with the protocol's version", func(t *testing.T) {
+		t.Parallel()
+		manifest, err := os.ReadFile(filepath.Join("..", "..", "terraform-registry-manifest.json"))
+		require.NoError(t, err)
+		require.JSONEq(t, `{"version": 1, "metadata": {"protocol_versions": ["6.0"]}}`, string(manifest))
+	})
 
-// The framework holds a schema to its rules only when it is asked to.
-func TestTheSchemasAreValid(t *testing.T) {
-	t.Parallel()
-	server := serve(t)
-	answer, err := server.GetMetadata(context.Background(), &tfprotov6.GetMetadataRequest{})
-	require.NoError(t, err)
-	require.Empty(t, answer.Diagnostics)
-	require.Len(t, answer.Functions, 2)
-	identities, err := server.GetResourceIdentitySchemas(t.Context(), &tfprotov6.GetResourceIdentitySchemasRequest{})
-	require.NoError(t, err)
-	require.Empty(t, identities.Diagnostics)
-	require.Len(t, identities.IdentitySchemas, 1)
-}
-
-func TestTheRegistrysManifestNamesTheProtocolThatIsServed(t *testing.T) {
-	t.Parallel()
-	manifest, err := os.ReadFile(filepath.Join("..", "..", "terraform-registry-manifest.json"))
-	require.NoError(t, err)
-	require.JSONEq(t, `{"version": 1, "metadata": {"protocol_versions": ["6.0"]}}`, string(manifest))
-}
-
-// The registries take a release only when its files have these names, and its sums are signed.
-func TestTheReleaseIsNamedAndSignedAsTheRegistriesWantIt(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "..", ".goreleaser.yaml"))
-	require.NoError(t, err)
-	var release struct {
-		Project string `yaml:"project_name"`
-		Builds  []struct {
-			Dir, Main, Binary string
-			LDFlags           []string `yaml:"ldflags"`
+	// The registries accept a release only if its files have these names and the checksums are signed.
+	t.Run("is named and signed as the registries require", func(t *testing.T) {
+		t.Parallel()
+		text, err := os.ReadFile(filepath.Join("..", "..", ".goreleaser.yaml"))
+		require.NoError(t, err)
+		var release struct {
+			Project string `yaml:"project_name"`
+			Builds  []struct {
+				Dir, Main, Binary string
+				LDFlags           []string `yaml:"ldflags"`
+			}
+			Archives []struct {
+				Formats []string
+				Name    string `yaml:"name_template"`
+			}
+			Checksum struct {
+				Name  string      `yaml:"name_template"`
+				Files []extraFile `yaml:"extra_files"`
+			}
+			Signs   []struct{ Artifacts string }
+			Release struct {
+				Files []extraFile `yaml:"extra_files"`
+			}
 		}
-		Archives []struct {
-			Formats []string
-			Name    string `yaml:"name_template"`
+		require.NoError(t, yaml.Unmarshal(text, &release))
+		require.Equal(t, "terraform-provider-sluice", release.Project)
+		require.Equal(t, "{{ .ProjectName }}_v{{ .Version }}", release.Builds[0].Binary)
+		require.Contains(t, release.Builds[0].LDFlags[0], "-X main.version=", "main.go has that variable")
+		require.FileExists(t, filepath.Join("..", "..", "..", "..", release.Builds[0].Dir, release.Builds[0].Main,
+			"main.go"))
+		require.Equal(t, []string{"zip"}, release.Archives[0].Formats)
+		require.Equal(t, "{{ .ProjectName }}_{{ .Version }}_{{ .Os }}_{{ .Arch }}", release.Archives[0].Name)
+		require.Equal(t, "{{ .ProjectName }}_{{ .Version }}_SHA256SUMS", release.Checksum.Name)
+		require.Equal(t, "checksum", release.Signs[0].Artifacts)
+		for _, files := range [][]extraFile{release.Checksum.Files, release.Release.Files} {
+			require.Equal(t, "{{ .ProjectName }}_{{ .Version }}_manifest.json", files[0].Name)
+			require.FileExists(t, filepath.Join("..", "..", "..", "..", files[0].Glob))
 		}
-		Checksum struct {
-			Name  string      `yaml:"name_template"`
-			Files []extraFile `yaml:"extra_files"`
-		}
-		Signs   []struct{ Artifacts string }
-		Release struct {
-			Files []extraFile `yaml:"extra_files"`
-		}
-	}
-	require.NoError(t, yaml.Unmarshal(text, &release))
-	require.Equal(t, "terraform-provider-sluice", release.Project)
-	require.Equal(t, "{{ .ProjectName }}_v{{ .Version }}", release.Builds[0].Binary)
-	require.Contains(t, release.Builds[0].LDFlags[0], "-X main.version=", "main.go has that variable")
-	require.FileExists(t, filepath.Join("..", "..", "..", "..", release.Builds[0].Dir, release.Builds[0].Main,
-		"main.go"))
-	require.Equal(t, []string{"zip"}, release.Archives[0].Formats)
-	require.Equal(t, "{{ .ProjectName }}_{{ .Version }}_{{ .Os }}_{{ .Arch }}", release.Archives[0].Name)
-	require.Equal(t, "{{ .ProjectName }}_{{ .Version }}_SHA256SUMS", release.Checksum.Name)
-	require.Equal(t, "checksum", release.Signs[0].Artifacts)
-	for _, files := range [][]extraFile{release.Checksum.Files, release.Release.Files} {
-		require.Equal(t, "{{ .ProjectName }}_{{ .Version }}_manifest.json", files[0].Name)
-		require.FileExists(t, filepath.Join("..", "..", "..", "..", files[0].Glob))
-	}
+	})
 }
 
 type extraFile struct {

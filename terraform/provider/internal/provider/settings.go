@@ -16,9 +16,10 @@ import (
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
 )
 
+// maxRetries is the largest permitted number of retries.
 const maxRetries = 10
 
-// settings is the provider's block.
+// settings holds the arguments of the provider block.
 type settings struct {
 	Endpoint     types.String   `tfsdk:"endpoint"`
 	Region       types.String   `tfsdk:"region"`
@@ -32,7 +33,7 @@ type settings struct {
 	Retries      types.Int64    `tfsdk:"retries"`
 }
 
-// role is the block's assume_role.
+// role holds the arguments of assume_role.
 type role struct {
 	ARN         types.String   `tfsdk:"role_arn"`
 	SessionName types.String   `tfsdk:"session_name"`
@@ -41,7 +42,7 @@ type role struct {
 }
 
 // Schema implements provider.Provider.
-func (s *sluice) Schema(_ context.Context, _ provider.SchemaRequest, answer *provider.SchemaResponse) {
+func (s *sluice) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	optional := func(text string, validators ...validator.String) schema.StringAttribute {
 		return schema.StringAttribute{Optional: true, MarkdownDescription: text, Validators: validators}
 	}
@@ -49,44 +50,56 @@ func (s *sluice) Schema(_ context.Context, _ provider.SchemaRequest, answer *pro
 		return schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: text,
 			Validators: validators}
 	}
-	lasting := func(text string) schema.StringAttribute {
+	length := func(text string) schema.StringAttribute {
 		return schema.StringAttribute{Optional: true, CustomType: duration.Type{}, MarkdownDescription: text}
 	}
-	answer.Schema = schema.Schema{
-		MarkdownDescription: "Limiter policies of [Sluice](https://github.com/sluicehq/sluice) as code: a limit is a pull request, and a mistake is found at " +
-			"plan time. Everything goes through Sluice's API, signed with AWS Signature Version 4.",
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "Manages limiter policies of [Sluice](https://github.com/sluicehq/sluice) as code: " +
+			"a limit changes by pull request, and the plan finds mistakes. " +
+			"The provider calls Sluice's API and signs requests with AWS Signature Version 4.",
 		Attributes: map[string]schema.Attribute{
-			"endpoint": optional("The URL of the API: the module's output `endpoint`. Else `SLUICE_ENDPOINT`. One of the two is required."),
-			"region": optional("The region to sign for, where the endpoint does not name it because it is a domain of your own. Else `SLUICE_REGION`, " +
-				"else that of the AWS configuration."),
-			"auth": optional("`aws_iam` (the default) signs requests; `none` does not, and is for the local stack. Else `SLUICE_AUTH`.",
+			"endpoint": optional("The URL of the API, which is the output `endpoint` of the module. " +
+				"Defaults to `SLUICE_ENDPOINT`; one of the two is required."),
+			"region": optional("The region to sign for. Needed only if the endpoint is a domain of your own, " +
+				"which does not name the region. Defaults to `SLUICE_REGION`, then to the AWS configuration."),
+			"auth": optional("`aws_iam` (the default) signs requests; `none` sends them unsigned, for the local stack. "+
+				"Defaults to `SLUICE_AUTH`.",
 				stringvalidator.OneOf(string(client.AuthIAM), string(client.AuthNone))),
-			"profile": optional("The profile of the shared AWS configuration that signs. Else `SLUICE_PROFILE`, else the AWS SDK's usual chain.",
+			"profile": optional("The profile of the shared AWS configuration to sign with. "+
+				"Defaults to `SLUICE_PROFILE`, then to the default chain of the AWS SDK.",
 				stringvalidator.ConflictsWith(path.MatchRoot("access_key"))),
-			"access_key": sensitive("A static access key. Else `SLUICE_ACCESS_KEY`.",
+			"access_key": sensitive("A static access key. Defaults to `SLUICE_ACCESS_KEY`.",
 				stringvalidator.AlsoRequires(path.MatchRoot("secret_key"))),
-			"secret_key": sensitive("The secret of `access_key`. Else `SLUICE_SECRET_KEY`.",
+			"secret_key": sensitive("The secret of `access_key`. Defaults to `SLUICE_SECRET_KEY`.",
 				stringvalidator.AlsoRequires(path.MatchRoot("access_key"))),
-			"session_token": sensitive("The session token of temporary static credentials. Else `SLUICE_SESSION_TOKEN`."),
+			"session_token": sensitive("The session token of temporary static credentials. " +
+				"Defaults to `SLUICE_SESSION_TOKEN`."),
 			"assume_role": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "A role to assume with the credentials above, and to sign with.",
+				Optional:            true,
+				MarkdownDescription: "A role to sign with. The credentials above assume it.",
 				Attributes: map[string]schema.Attribute{
-					"role_arn":     optional("The role's ARN. Else `SLUICE_ASSUME_ROLE_ARN`, which also works without this block."),
-					"session_name": optional("Names the session in CloudTrail. Else `SLUICE_ASSUME_ROLE_SESSION_NAME`, else `terraform-provider-sluice`."),
-					"external_id":  optional("What the role's trust policy may ask for. Else `SLUICE_ASSUME_ROLE_EXTERNAL_ID`."),
-					"duration":     lasting("How long the session lasts, `15m` to `12h`. Else `SLUICE_ASSUME_ROLE_DURATION`, else `15m`; it is renewed in time."),
+					"role_arn": optional("The role's ARN. Defaults to `SLUICE_ASSUME_ROLE_ARN`, " +
+						"which also works without this block."),
+					"session_name": optional("The session's name in CloudTrail. " +
+						"Defaults to `SLUICE_ASSUME_ROLE_SESSION_NAME`, then to `terraform-provider-sluice`."),
+					"external_id": optional("The external ID, if the role's trust policy requires one. " +
+						"Defaults to `SLUICE_ASSUME_ROLE_EXTERNAL_ID`."),
+					"duration": length("How long a session lasts, `15m` to `12h`. A session is renewed before it expires. " +
+						"Defaults to `SLUICE_ASSUME_ROLE_DURATION`, then to `15m`."),
 				},
 			},
-			"timeout": lasting("For one attempt of a request. Else `SLUICE_TIMEOUT`, else `10s`."),
+			"timeout": length("The timeout of one attempt of a request, `1ms` to `1h`. " +
+				"Defaults to `SLUICE_TIMEOUT`, then to `10s`."),
 			"retries": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.Between(0, maxRetries)},
-				MarkdownDescription: "How often a failed request is repeated, where that cannot do a thing twice: 0 to 10. Else `SLUICE_RETRIES`, else 3.",
+				MarkdownDescription: "How often a failed request is retried, 0 to 10. A request is retried only when a retry " +
+					"cannot duplicate its effect. Defaults to `SLUICE_RETRIES`, then to 3.",
 			},
 		},
 	}
 }
 
-// unknown reports whether a part of the block is known only after apply.
+// unknown reports whether a value of the block is known only after apply.
 func (m *settings) unknown() bool {
 	for _, v := range []attr.Value{
 		m.Endpoint, m.Region, m.Auth, m.Profile, m.AccessKey, m.SecretKey, m.SessionToken, m.AssumeRole, m.Timeout,

@@ -12,55 +12,58 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/sluicehq/sluice/shared/fault"
-	"github.com/sluicehq/sluice/shared/instant"
 	"github.com/sluicehq/sluice/shared/policy"
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
 )
 
-// worstCaseFunction is provider::sluice::worst_case.
+// worstCaseFunction implements provider::sluice::worst_case.
 type worstCaseFunction struct{}
 
 var _ function.Function = worstCaseFunction{}
 
 // Metadata implements function.Function.
-func (worstCaseFunction) Metadata(_ context.Context, _ function.MetadataRequest, answer *function.MetadataResponse) {
-	answer.Name = "worst_case"
+func (worstCaseFunction) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = "worst_case"
 }
 
 // Definition implements function.Function.
 func (worstCaseFunction) Definition(_ context.Context, _ function.DefinitionRequest,
-	answer *function.DefinitionResponse) {
-	answer.Definition = function.Definition{
-		Summary: "The most that any window's length can admit under a rule",
-		MarkdownDescription: "The most that a rule can admit in any stretch of time as long as its window, by the bound of its algorithm: `fixed_window` 2 × limit, at the border " +
-			"of two windows; `sliding_window` the limit; `sliding_window_counter` 2 × limit − 1; `token_bucket` and `gcra` burst + limit. Use it to hold a limit against what " +
-			"the thing behind it can bear.",
+	resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary: "Returns the most units that a rule admits in any period as long as its window",
+		MarkdownDescription: "Returns the most units that a rule admits in any period as long as its window. " +
+			"The bound depends on the algorithm: 2 × limit for `fixed_window`, where two windows meet; " +
+			"the limit for `sliding_window`; 2 × limit − 1 for `sliding_window_counter`; " +
+			"burst + limit for `token_bucket` and `gcra`. " +
+			"Compare it with the capacity of the service behind the limit.",
 		Parameters: []function.Parameter{function.DynamicParameter{
-			Name:                "rule",
-			MarkdownDescription: "A rule as in `rules`: an object with `algorithm`, `limit`, `window` and, if need be, `burst`.",
+			Name: "rule",
+			MarkdownDescription: "A rule as in `rules`: an object with `algorithm`, `limit`, `window` " +
+				"and, optionally, `burst`.",
 		}},
 		Return: function.Int64Return{},
 	}
 }
 
 // Run implements function.Function.
-func (worstCaseFunction) Run(ctx context.Context, request function.RunRequest, answer *function.RunResponse) {
+func (worstCaseFunction) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
 	var argument types.Dynamic
-	if answer.Error = request.Arguments.Get(ctx, &argument); answer.Error != nil {
+	if resp.Error = req.Arguments.Get(ctx, &argument); resp.Error != nil {
 		return
 	}
 	rule, err := ruleFrom(argument.UnderlyingValue())
 	if err == nil {
-		rule, err = checked(rule)
+		rule, err = validated(rule)
 	}
 	if err != nil {
-		answer.Error = function.NewArgumentFuncError(0, fmt.Sprintf("The rule %s", err))
+		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("The rule %s", err))
 		return
 	}
-	answer.Error = answer.Result.Set(ctx, rule.WorstCase())
+	resp.Error = resp.Result.Set(ctx, rule.WorstCase())
 }
 
-// ruleFrom reads a rule of an object that may lack what a rule may lack; a name is not needed here.
+// ruleFrom converts an object to a rule. The object may omit the attributes that a rule may omit, and
+// the name.
 func ruleFrom(value attr.Value) (policy.Rule, error) {
 	object, ok := value.(basetypes.ObjectValue)
 	if !ok {
@@ -75,7 +78,7 @@ func ruleFrom(value attr.Value) (policy.Rule, error) {
 				delete(given, name)
 			}
 		default:
-			return r, fmt.Errorf("has no attribute %s", name)
+			return r, fmt.Errorf("has the unknown attribute %s", name)
 		}
 	}
 	algorithm, err := textFrom(given, "algorithm")
@@ -87,44 +90,44 @@ func ruleFrom(value attr.Value) (policy.Rule, error) {
 		return r, err
 	}
 	r.Algorithm = policy.Algorithm(algorithm)
-	ms, err := duration.Parse(window)
-	if err != nil {
+	if r.Window, err = duration.Parse(window); err != nil {
 		return r, fmt.Errorf("has a window that %w", err)
 	}
-	r.Window = instant.Milliseconds(ms)
-	if r.Limit, err = wholeFrom(given, "limit"); err != nil {
+	if r.Limit, err = integerFrom(given, "limit"); err != nil {
 		return r, err
 	}
-	if _, has := given["burst"]; has {
-		if r.Burst, err = wholeFrom(given, "burst"); err == nil && r.Burst == 0 {
-			err = errors.New("has a burst of 0: leave it out for the limit")
+	if _, ok := given["burst"]; ok {
+		if r.Burst, err = integerFrom(given, "burst"); err == nil && r.Burst == 0 {
+			err = errors.New("has a burst of 0; omit it for the limit")
 		}
 	}
 	return r, err
 }
 
+// textFrom returns the attribute, which must be a string.
 func textFrom(given map[string]attr.Value, name string) (string, error) {
 	text, ok := given[name].(basetypes.StringValue)
 	if !ok {
-		return "", fmt.Errorf("needs %s, a string", name)
+		return "", fmt.Errorf("requires %s, a string", name)
 	}
 	return text.ValueString(), nil
 }
 
-func wholeFrom(given map[string]attr.Value, name string) (int64, error) {
+// integerFrom returns the attribute, which must be an integer in the range of int64.
+func integerFrom(given map[string]attr.Value, name string) (int64, error) {
 	number, ok := given[name].(basetypes.NumberValue)
 	if !ok {
-		return 0, fmt.Errorf("needs %s, a number", name)
+		return 0, fmt.Errorf("requires %s, a number", name)
 	}
 	n, accuracy := number.ValueBigFloat().Int64()
 	if accuracy != 0 {
-		return 0, fmt.Errorf("has a %s that is not a whole number in range", name)
+		return 0, fmt.Errorf("has a %s that is not an integer in range", name)
 	}
 	return n, nil
 }
 
-// invalidPart says what is wrong with the one rule of a policy.
-func invalidPart(err error) string {
+// invalidFields lists the invalid fields of a policy with one rule.
+func invalidFields(err error) string {
 	found, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		return err.Error()

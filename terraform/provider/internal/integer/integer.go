@@ -1,6 +1,7 @@
-// Package whole is a Terraform number without a fraction. The framework's own answers 100 / 3 with
-// a fault of the provider; this one says what is wrong.
-package whole
+// Package integer provides a Terraform number without a fraction. For a fraction such as 100 / 3,
+// the framework's own integer type reports a defect of the provider; this one reports the invalid
+// value at its attribute.
+package integer
 
 import (
 	"context"
@@ -20,76 +21,77 @@ var (
 	_ xattr.ValidateableAttribute = Value{}
 )
 
-// Type is the attribute type of a whole number.
+// Type is the attribute type of an integer in the range of int64.
 type Type struct{ basetypes.Int64Type }
 
-// String names the type.
-func (Type) String() string { return "whole.Type" }
+// String returns the name of the type.
+func (Type) String() string { return "integer.Type" }
 
-// Equal tells whether other is the same type.
+// Equal reports whether other is the same type.
 func (t Type) Equal(other attr.Type) bool {
 	o, ok := other.(Type)
 	return ok && t.Int64Type.Equal(o.Int64Type)
 }
 
-// ValueType returns what the type's values are.
+// ValueType returns a [Value].
 func (Type) ValueType(context.Context) attr.Value { return Value{} }
 
-// ValueFromInt64 makes a value.
+// ValueFromInt64 converts the framework's integer to a [Value].
 func (Type) ValueFromInt64(_ context.Context, in basetypes.Int64Value) (basetypes.Int64Valuable, diag.Diagnostics) {
 	return Value{Int64Value: in}, nil
 }
 
-// ValueFromTerraform makes a value of what Terraform sends. What is no whole number in range counts
-// as unknown until it is refused.
+// ValueFromTerraform converts a number of Terraform's protocol to a [Value]. A number that is not an
+// integer in range becomes unknown; [Value.ValidateAttribute] refuses it later.
 func (t Type) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Value, error) {
-	var number *big.Float
 	if in.IsKnown() && !in.IsNull() {
+		var number *big.Float
 		if err := in.As(&number); err != nil {
-			return nil, fmt.Errorf("error reading a whole number: %w", err)
+			return nil, fmt.Errorf("error reading an integer: %w", err)
 		}
 		if _, accuracy := number.Int64(); accuracy != big.Exact {
 			return Value{Int64Value: basetypes.NewInt64Unknown(), refused: number.Text('g', 10)}, nil
 		}
 	}
+
 	value, err := t.Int64Type.ValueFromTerraform(ctx, in)
 	if err != nil {
-		return nil, fmt.Errorf("error reading a whole number: %w", err)
+		return nil, fmt.Errorf("error reading an integer: %w", err)
 	}
-	known, ok := value.(basetypes.Int64Value)
+	n, ok := value.(basetypes.Int64Value)
 	if !ok {
-		return nil, fmt.Errorf("a whole number is an Int64, and not a %T", value)
+		return nil, fmt.Errorf("error reading an integer: the framework returned a %T", value)
 	}
-	return Value{Int64Value: known}, nil
+	return Value{Int64Value: n}, nil
 }
 
-// Value is a whole number, null or unknown.
+// Value is an integer, null or unknown.
 type Value struct {
 	basetypes.Int64Value
 
-	refused string // what was sent and is no whole number
+	refused string // the number that Terraform sent, if it is not an integer in range
 }
 
-// Of is the value of a number.
+// Of returns the value n.
 func Of(n int64) Value { return Value{Int64Value: basetypes.NewInt64Value(n)} }
 
-// Null is no number.
+// Null returns the null value.
 func Null() Value { return Value{Int64Value: basetypes.NewInt64Null()} }
 
 // Type returns [Type].
 func (Value) Type(context.Context) attr.Type { return Type{} }
 
-// Equal tells whether other is the same number.
+// Equal reports whether other is the same value.
 func (v Value) Equal(other attr.Value) bool {
 	o, ok := other.(Value)
 	return ok && v.refused == o.refused && v.Int64Value.Equal(o.Int64Value)
 }
 
-// ValidateAttribute refuses what is no whole number.
-func (v Value) ValidateAttribute(_ context.Context, request xattr.ValidateAttributeRequest,
-	response *xattr.ValidateAttributeResponse) {
+// ValidateAttribute adds an error if the number is not an integer in range.
+func (v Value) ValidateAttribute(_ context.Context, req xattr.ValidateAttributeRequest,
+	resp *xattr.ValidateAttributeResponse) {
 	if v.refused != "" {
-		response.Diagnostics.AddAttributeError(request.Path, "Not a whole number",
-			fmt.Sprintf("%s must be a whole number, and is %s: use floor or ceil.", request.Path, v.refused))
+		resp.Diagnostics.AddAttributeError(req.Path, "Not an integer",
+			fmt.Sprintf("%s must be an integer, but is %s; use floor or ceil.", req.Path, v.refused))
 	}
 }
