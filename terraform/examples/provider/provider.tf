@@ -6,12 +6,12 @@ terraform {
   }
 }
 
-# Signs with the credentials that the AWS SDK finds. The endpoint is the module's output.
+# Signs with the credentials that the AWS SDK finds. The endpoint is an output of the module.
 provider "sluice" {
   endpoint = "https://abc123.execute-api.eu-central-1.amazonaws.com"
 }
 
-# Another deployment, in another account, behind a domain of its own.
+# A deployment in another account, with a custom domain.
 provider "sluice" {
   alias    = "production"
   endpoint = "https://limits.example.com"
@@ -23,7 +23,7 @@ provider "sluice" {
   }
 }
 
-# The local stack, `make up`.
+# The local stack (make up).
 provider "sluice" {
   alias    = "local"
   endpoint = "http://127.0.0.1:4000"

@@ -68,7 +68,7 @@ func refusals() map[string]refusal {
 		"an override without a key": with(`overrides = [{ key = "", mode = "deny" }]`,
 			`overrides[0].key must be 1 to 512 bytes`),
 		"a star inside a key": with(`overrides = [{ key = "a*b", mode = "deny" }]`,
-			`may hold a * only at its end`),
+			`may contain a * only at its end`),
 		"a key twice": with(`overrides = [{ key = "a", mode = "deny" }, { key = "a", mode = "allow" }]`,
 			`is the key of overrides[0]`),
 		"an override's bad rule": with(`overrides = [{ key = "a", rules = [{ name = "x", algorithm = "gcra", limit = 0, window = "1s" }] }]`, `overrides[0].rules[0].limit must be`),

@@ -1,12 +1,12 @@
-# A pipeline stops when the limit of its own key is used up. Nothing is charged.
+# A pipeline warns when the limit of its own key is exhausted. The data source charges nothing.
 data "sluice_limiter_decision" "deploys" {
   policy = "deploys"
   key    = "shop"
 }
 
-check "deploys_are_left" {
+check "deploy_is_allowed" {
   assert {
     condition     = data.sluice_limiter_decision.deploys.allowed
-    error_message = "No deploy is left for now: ${data.sluice_limiter_decision.deploys.retry_after_ms} ms to go."
+    error_message = "The limit of deploys is exhausted; retry in ${data.sluice_limiter_decision.deploys.retry_after_ms} ms."
   }
 }

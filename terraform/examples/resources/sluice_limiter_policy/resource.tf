@@ -1,8 +1,8 @@
 resource "sluice_limiter_policy" "login" {
   name        = "login"
-  description = "Guessing passwords: few tries at once, few a day"
+  description = "Limits password guessing: few tries in a row, and few a day"
 
-  # Without Redis nobody guesses.
+  # While Redis is unavailable, nobody may guess.
   on_unavailable = "deny"
 
   rules = [
@@ -20,7 +20,7 @@ locals {
   search = provider::sluice::rate("100/m")
 }
 
-# A limit that is tried first: it decides and counts, and lets everything pass.
+# A limit on trial: it decides and counts, but allows every request.
 resource "sluice_limiter_policy" "search" {
   name  = "search"
   mode  = "shadow"
@@ -29,7 +29,7 @@ resource "sluice_limiter_policy" "search" {
   lifecycle {
     precondition {
       condition     = provider::sluice::worst_case(local.search) <= 250
-      error_message = "The search bears 250 requests a minute."
+      error_message = "The search supports 250 requests a minute."
     }
   }
 }
