@@ -26,7 +26,8 @@
 //
 // Every method fills in the defaults of its arguments and refuses invalid ones with a
 // [fault.InvalidRequest] error. An unreachable store is a [fault.StoreUnavailable] error; after it
-// the call may or may not have taken effect, and repeating it with the same token is safe.
+// the call may or may not have taken effect. Repeating it with the same token is safe, so a caller
+// that repeats an Acquire sets the Token of its [Request].
 //
 // # Stores
 //
