@@ -2,6 +2,7 @@ package delayqueue
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,8 +16,8 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// clocked is Queues on a clock that the test moves: its scripts read the time from two keys instead
-// of from TIME. That breaks the rule that all keys share a hash tag, so it is for one server only.
+// clocked is Queues on a clock that the test sets: the scripts read the time from two keys instead of
+// the command TIME. These keys are in other hash slots than the queue's, so a cluster cannot run it.
 type clocked struct {
 	*Queues
 
@@ -24,7 +25,8 @@ type clocked struct {
 	nowMS  int64
 }
 
-const start = int64(1_750_000_000_000) // an instant in ms
+// start is the first time of a clock, in milliseconds since the epoch.
+const start = int64(1_750_000_000_000)
 
 func newClocked(t testing.TB, r *redistest.Redis, cfg Config) *clocked {
 	t.Helper()
@@ -59,7 +61,7 @@ func newQueues(t testing.TB, r *redistest.Redis, cfg Config) *Queues {
 	return q
 }
 
-// where are the places that hold an id, over all shards, and its record.
+// where returns the sets of all shards that contain an ID, and the record of the job.
 func where(t testing.TB, client redis.UniversalClient, queue string, shards int,
 	id string) (places []string, record string) {
 	t.Helper()
@@ -79,17 +81,26 @@ func where(t testing.TB, client redis.UniversalClient, queue string, shards int,
 	return places, record
 }
 
-// simple is a job that is due after a delay.
+// simple returns a job of one attempt that is due after a delay.
 func simple(id string, delay time.Duration) Job {
 	return Job{ID: id, Payload: []byte(`{"id":"` + id + `"}`), Delay: delay, MaxAttempts: 1, Backoff: DefaultBackoff()}
 }
 
-// put takes in one job.
+// put enqueues one job.
 func put(t testing.TB, q *Queues, queue string, j Job) Enqueued {
 	t.Helper()
 	enqueued, err := q.Push(context.Background(), queue, j)
 	require.NoError(t, err)
 	return enqueued
+}
+
+// batchOf returns MaxBatch jobs that are due now: job-<first> and the following numbers.
+func batchOf(first int) []Job {
+	batch := make([]Job, MaxBatch)
+	for i := range batch {
+		batch[i] = simple(fmt.Sprintf("job-%d", first+i), 0)
+	}
+	return batch
 }
 
 // putAll enqueues a batch of new jobs.
@@ -101,7 +112,7 @@ func putAll(t testing.TB, q *Queues, queue string, batch []Job) {
 	}
 }
 
-// claimAll claims what is due in every shard.
+// claimAll claims the due jobs of every shard.
 func claimAll(t testing.TB, q *Queues, queue string) []Claimed {
 	t.Helper()
 	var out []Claimed
@@ -113,8 +124,7 @@ func claimAll(t testing.TB, q *Queues, queue string) []Claimed {
 	return out
 }
 
-// claimSome claims until so many jobs came: a job that is due at once is due in the next
-// millisecond.
+// claimSome claims until it has n jobs: a job without a delay is due in the next millisecond.
 func claimSome(t testing.TB, q *Queues, queue string, n int) []Claimed {
 	t.Helper()
 	var out []Claimed
