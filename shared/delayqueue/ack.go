@@ -9,9 +9,9 @@ import (
 	"github.com/sluicehq/sluice/shared/instant"
 )
 
-// Ack acknowledges an attempt: the job has succeeded. Acknowledging the same attempt again succeeds.
-// Errors: [ErrInvalid]; [ErrNotFound]; [ErrConflict] if the job does not await the acknowledgement of
-// that attempt; [ErrUnavailable].
+// Ack acknowledges an attempt: the job has succeeded. Acknowledging the same attempt again
+// succeeds. Errors: [ErrInvalid]; [ErrNotFound]; [ErrConflict] if the job does not await the
+// acknowledgement of that attempt; [ErrUnavailable].
 func (q *Queues) Ack(ctx context.Context, queue, id string, attempt int) (Info, error) {
 	return q.acknowledge(ctx, queue, id, ack, attempt, NackOptions{})
 }
@@ -24,13 +24,13 @@ type NackOptions struct {
 	Delay *time.Duration
 }
 
-// Nack acknowledges an attempt negatively: it failed. The job is scheduled again, or is dead after its
-// last attempt. Errors: those of Ack.
+// Nack acknowledges an attempt negatively: it failed. The job is scheduled again, or is dead after
+// its last attempt. Errors: the same as of Ack.
 func (q *Queues) Nack(ctx context.Context, queue, id string, attempt int, o NackOptions) (Info, error) {
 	return q.acknowledge(ctx, queue, id, nack, attempt, o)
 }
 
-// ackMode is what scripts/ack.lua does.
+// ackMode selects the operation of scripts/ack.lua.
 type ackMode string
 
 const (

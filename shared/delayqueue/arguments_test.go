@@ -105,7 +105,9 @@ func TestQueueName(t *testing.T) {
 	t.Parallel()
 	q := newQueues(t, redistest.Single(t), Config{Shards: 1})
 	for name, call := range map[string]func(context.Context, string) error{
-		"Push":     func(ctx context.Context, queue string) error { return errorOf(q.Push(ctx, queue, simple("a", 0))) },
+		"Push": func(ctx context.Context, queue string) error {
+			return errorOf(q.Push(ctx, queue, simple("a", 0)))
+		},
 		"Stats":    func(ctx context.Context, queue string) error { return errorOf(q.Stats(ctx, queue)) },
 		"Claim":    func(ctx context.Context, queue string) error { return errorOf(q.Claim(ctx, queue, 0, 1, 1)) },
 		"Accept":   func(ctx context.Context, queue string) error { return errorOf(q.Accept(ctx, queue, 0, nil)) },

@@ -14,7 +14,7 @@ func (q *Queues) Cancel(ctx context.Context, queue, id string) (Info, error) {
 	return q.change(ctx, queue, id, cancel, Change{})
 }
 
-// Change describes what Reschedule changes.
+// Change is a change of a scheduled job. A field that is not set leaves that of the job.
 type Change struct {
 	// RunAt is the new due time; see [Job.RunAt]. The zero time means Delay from now, or leaves the
 	// due time if Delay is nil.
@@ -25,9 +25,9 @@ type Change struct {
 	Payload json.RawMessage
 }
 
-// Normalize returns c with its times rounded up to whole milliseconds. [Queues.Reschedule] calls it.
-// The error is [ErrPayloadTooLarge] or an [ErrInvalid] that lists every invalid field by its name in
-// the HTTP API.
+// Normalize returns c with its times rounded up to whole milliseconds. [Queues.Reschedule] calls
+// it. The error is [ErrPayloadTooLarge] or an [ErrInvalid] that lists every invalid field by its
+// name in the HTTP API.
 func (c Change) Normalize() (Change, error) {
 	if err := checkPayloadSize(c.Payload); err != nil {
 		return c, err
@@ -67,8 +67,8 @@ func (c *Change) due() string {
 }
 
 // Reschedule changes the due time or the payload of a scheduled job, which keeps its ID. Errors:
-// [ErrInvalid]; [ErrPayloadTooLarge]; [ErrNotFound]; [ErrConflict] if the job is no longer scheduled;
-// [ErrUnavailable].
+// [ErrInvalid]; [ErrPayloadTooLarge]; [ErrNotFound]; [ErrConflict] if the job is no longer
+// scheduled; [ErrUnavailable].
 func (q *Queues) Reschedule(ctx context.Context, queue, id string, c Change) (Info, error) {
 	c, err := c.Normalize()
 	if err != nil {
@@ -77,7 +77,7 @@ func (q *Queues) Reschedule(ctx context.Context, queue, id string, c Change) (In
 	return q.change(ctx, queue, id, reschedule, c)
 }
 
-// changeMode is what scripts/change.lua does.
+// changeMode selects the operation of scripts/change.lua.
 type changeMode string
 
 const (

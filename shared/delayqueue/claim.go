@@ -39,9 +39,9 @@ type Claims struct {
 }
 
 // Claim claims up to limit due jobs of a shard, 1 to MaxBatch, and starts an attempt of each. The
-// caller sends them and then calls Accept or Requeue; jobs for which it has not done so when the lease
-// ends are rescheduled by Maintain. Jobs whose ExpiresAt has passed become expired instead. Errors:
-// [ErrInvalid], [ErrUnavailable].
+// caller sends them and then calls Accept or Requeue; jobs for which it has not done so when the
+// lease ends are rescheduled by Maintain. Jobs whose ExpiresAt has passed become expired instead.
+// Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) Claim(ctx context.Context, queue string, shard, limit int, lease time.Duration) (Claims, error) {
 	if err := checkQueue(queue); err != nil {
 		return Claims{}, err
@@ -88,8 +88,8 @@ func (q *Queues) parseClaimed(shard int, id, record string) (Claimed, error) {
 	}, err
 }
 
-// Accept records that SQS accepted jobs of one shard. It returns those whose claim was lost: their
-// lease lapsed, and Accept changed nothing. Errors: [ErrInvalid], [ErrUnavailable].
+// Accept records that SQS accepted jobs of one shard. It returns the jobs whose claim was lost:
+// their lease lapsed, and Accept changed nothing. Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) Accept(ctx context.Context, queue string, shard int, jobs []Claimed) (lost []Claimed, err error) {
 	if err := checkQueue(queue); err != nil {
 		return nil, err
@@ -118,9 +118,9 @@ type Refused struct {
 	Poison bool
 }
 
-// Requeue ends the claims of jobs of one shard that SQS did not accept. A job is scheduled again and
-// its attempt does not count; a poison job becomes dead. It returns the jobs whose claim was lost:
-// their lease lapsed, and Requeue changed nothing. Errors: [ErrInvalid], [ErrUnavailable].
+// Requeue ends the claims of jobs of one shard that SQS did not accept. A job is scheduled again
+// and its attempt does not count; a poison job becomes dead. It returns the jobs whose claim was
+// lost: their lease lapsed, and Requeue changed nothing. Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) Requeue(ctx context.Context, queue string, shard int,
 	refused []Refused) (lost []Claimed, err error) {
 	if err := checkQueue(queue); err != nil {

@@ -25,7 +25,8 @@ func TestClaim(t *testing.T) {
 		require.Len(t, claimAll(t, q.Queues, "orders"), 1)
 	})
 
-	// sidekiq #3332, laravel #43310: one script over a hundred thousand jobs blocked Redis for minutes.
+	// sidekiq #3332, laravel #43310: one script over a hundred thousand jobs blocked Redis for
+	// minutes.
 	t.Run("a backlog is processed in bounded steps", func(t *testing.T) {
 		t.Parallel()
 		q := newQueues(t, redistest.Single(t), Config{Shards: 1, DedupWindow: time.Millisecond})
@@ -104,8 +105,8 @@ func TestMaintain(t *testing.T) {
 		}
 	})
 
-	// sidekiq #4069 and hindsight #2675: a job that crashed its dispatcher ran for ever, because only
-	// failed attempts counted.
+	// sidekiq #4069 and hindsight #2675: a job that crashed its dispatcher ran for ever, because
+	// only failed attempts counted.
 	t.Run("a job that crashes every dispatcher is dead after MaxLapses", func(t *testing.T) {
 		t.Parallel()
 		q := newClocked(t, redistest.Single(t), Config{Shards: 1, MaxLapses: 3})

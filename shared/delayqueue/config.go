@@ -13,14 +13,14 @@ type Config struct {
 	// Shards is how many shards each queue has: 1 to MaxShards. The shards of a queue spread over
 	// the nodes of a cluster. It may be changed at any time. Defaults to 4.
 	Shards int
-	// DedupWindow is how long a finished job can still be read, and its ID refers to it. Defaults to
-	// 1 h.
+	// DedupWindow is how long a finished job can still be read, and its ID refers to it. Defaults
+	// to 1 h.
 	DedupWindow time.Duration
 	// DeadRetention is how long a dead job can be redriven before it is removed. Defaults to 14
 	// days.
 	DeadRetention time.Duration
-	// MaxLapses is how many leases of a job may lapse in a row before it is dead, so that a job that
-	// crashes every dispatcher is not claimed for ever. Defaults to 100.
+	// MaxLapses is how many leases of a job may lapse in a row before it is dead, so that a job
+	// that crashes every dispatcher is not claimed for ever. Defaults to 100.
 	MaxLapses int
 }
 

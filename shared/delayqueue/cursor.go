@@ -12,8 +12,8 @@ import (
 // first is the score before all others.
 const first = "-inf"
 
-// cursor is where the next page of a listing starts: in a set of a shard, at the score from, after skip
-// members of that score.
+// cursor is where the next page of a listing starts: in a set of a shard, at the score from, after
+// skip members of that score.
 type cursor struct {
 	shard, set int
 	from       string

@@ -17,8 +17,8 @@
 //		// The ID exists already, and nothing was enqueued.
 //	}
 //
-// A dispatcher serves every shard of a queue. It claims due jobs, delivers them, and then reports the
-// outcome:
+// A dispatcher serves every shard of a queue. It claims due jobs, delivers them, and then reports
+// the outcome:
 //
 //	claims, err := queues.Claim(ctx, "orders", shard, 100, 30*time.Second)
 //	for _, job := range claims.Jobs {
@@ -41,11 +41,11 @@
 //
 // # Packages
 //
-// Package sqssender delivers claimed jobs to SQS, package outbox stores jobs in DynamoDB while Redis
-// is unavailable, and package jobs combines both stores.
+// Package sqssender delivers claimed jobs to SQS, package outbox stores jobs in DynamoDB while
+// Redis is unavailable, and package jobs combines both stores.
 //
 // # Stability
 //
-// Before version 1.0 this package may change in a minor version. The HTTP API of Sluice is the stable
-// surface.
+// Before version 1.0 this package may change in a minor version. The HTTP API of Sluice is the
+// stable surface.
 package delayqueue

@@ -20,9 +20,9 @@ func (q *Queues) Push(ctx context.Context, queue string, job Job) (Enqueued, err
 	return result.Enqueued, result.Err
 }
 
-// Enqueue normalizes jobs and enqueues them. It returns a result for each, in order; each job succeeds
-// or fails independently of the others. If a job of an ID already exists, nothing is enqueued for it,
-// and the result describes the existing job.
+// Enqueue normalizes jobs and enqueues them. It returns a result for each, in order; each job
+// succeeds or fails independently of the others. If a job of an ID already exists, nothing is
+// enqueued for it, and the result describes the existing job.
 //
 // Jobs of one shard are one script call, and all calls are one round trip.
 func (q *Queues) Enqueue(ctx context.Context, queue string, jobs []Job) []Result {
@@ -34,9 +34,9 @@ func (q *Queues) Enqueue(ctx context.Context, queue string, jobs []Job) []Result
 	return results
 }
 
-// EnqueueAccepted is Enqueue for jobs that were normalized and accepted before, such as those of the
-// outbox. It does not normalize them again: an accepted job is not refused later, for example because
-// its due time has moved past its ExpiresAt.
+// EnqueueAccepted is Enqueue for jobs that were normalized and accepted before, such as the jobs of
+// the outbox. It does not normalize them again: an accepted job is not refused later, for example
+// because its due time has moved past its ExpiresAt.
 func (q *Queues) EnqueueAccepted(ctx context.Context, queue string, jobs []Job) []Result {
 	results := make([]Result, len(jobs))
 	for i := range jobs {
@@ -86,8 +86,8 @@ func fail(results []*Result, err error) {
 	}
 }
 
-// findElsewhere finds jobs that exist in a shard of an earlier shard count, where they stay until they
-// are removed. It takes one round trip, or none if there was only ever one shard count.
+// findElsewhere finds jobs that exist in a shard of an earlier shard count, where they stay until
+// they are removed. It takes one round trip, or none if there was only ever one shard count.
 func (q *Queues) findElsewhere(ctx context.Context, queue string, pending []*Result) (map[string]Info, error) {
 	if _, err := q.allShards(ctx); err != nil {
 		return nil, err
@@ -183,8 +183,9 @@ func (q *Queues) enqueueShards(ctx context.Context, queue string, byShard [][]*R
 	}
 }
 
-// enqueueArgs returns the arguments of scripts/enqueue.lua. All due times and records are substrings of
-// one string, and are passed by pointer, so that a job needs no allocation of its own.
+// enqueueArgs returns the arguments of scripts/enqueue.lua. All due times and records are
+// substrings of one string, and are passed by pointer, so that a job needs no allocation of its
+// own.
 func (q *Queues) enqueueArgs(wake string, results []*Result) ([]any, error) {
 	size := 0
 	for _, r := range results {
@@ -240,8 +241,8 @@ func parseEnqueued(j *Job, reply any) (Enqueued, error) {
 	}, nil
 }
 
-// appendDue appends the due time as scripts read it: "d<ms>" is relative to Redis' clock and "r<ms>" is
-// absolute.
+// appendDue appends the due time as scripts read it: "d<ms>" is relative to Redis' clock and
+// "r<ms>" is absolute.
 func (j *Job) appendDue(b []byte) []byte {
 	if !j.RunAt.IsZero() {
 		return strconv.AppendInt(append(b, 'r'), max(0, unixMS(j.RunAt)), 10)

@@ -89,8 +89,8 @@ func TestEnqueue(t *testing.T) {
 		})
 	})
 
-	// sidekiq #2883, #5899: jobs were lost when Redis was out of memory. A job is accepted only after
-	// Redis has stored it, and a refusal changes nothing.
+	// sidekiq #2883, #5899: jobs were lost when Redis was out of memory. A job is accepted only
+	// after Redis has stored it, and a refusal changes nothing.
 	t.Run("a Redis that is out of memory accepts nothing and loses nothing", func(t *testing.T) {
 		t.Parallel()
 		r := redistest.Single(t)

@@ -2,14 +2,15 @@ package delayqueue
 
 import "github.com/sluicehq/sluice/shared/fault"
 
-// Errors of this package, for [errors.Is]. The errors that calls return are *[fault.Error] values of
-// the same code and say more.
+// Errors of this package, for [errors.Is]. The errors that calls return are *[fault.Error] values
+// of the same code and say more.
 var (
 	// ErrInvalid: an argument is invalid; [fault.Error.Fields] lists every invalid field.
 	ErrInvalid error = fault.New(fault.InvalidRequest, "an argument is invalid")
 	// ErrPayloadTooLarge: a payload is over [MaxPayload] bytes.
 	ErrPayloadTooLarge error = fault.New(fault.PayloadTooLarge, "the payload is too large")
-	// ErrNotFound: the queue has no job of this ID; it never existed, or it finished and was removed.
+	// ErrNotFound: the queue has no job of this ID; it never existed, or it finished and was
+	// removed.
 	ErrNotFound error = fault.New(fault.JobNotFound, "there is no job of this id")
 	// ErrConflict: the job is not in the state that the call needs. [fault.Error.Extra] has its
 	// "state" and "attempt".

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicehq/sluice/localstack/redistest"
 	"github.com/sluicehq/sluice/shared/delayqueue"
+	"github.com/sluicehq/sluice/shared/fault"
 )
 
 // open returns queues of one shard on a Redis of their own.
@@ -30,7 +31,7 @@ func claim(ctx context.Context, queues *delayqueue.Queues) []delayqueue.Claimed 
 		if len(claims.Jobs) > 0 {
 			return claims.Jobs
 		}
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 	}
 }
 
@@ -69,7 +70,8 @@ func ExampleQueues_Nack() {
 	queues, stop := open()
 	defer stop()
 	ctx := context.Background()
-	if _, err := queues.Push(ctx, "orders", delayqueue.Job{ID: "charge-7", Payload: []byte(`7`), MaxAttempts: 2}); err != nil {
+	job := delayqueue.Job{ID: "charge-7", Payload: []byte(`7`), MaxAttempts: 2}
+	if _, err := queues.Push(ctx, "orders", job); err != nil {
 		panic(err)
 	}
 
@@ -125,7 +127,8 @@ func ExampleQueues_Cancel() {
 	queues, stop := open()
 	defer stop()
 	ctx := context.Background()
-	if _, err := queues.Push(ctx, "orders", delayqueue.Job{ID: "remind-7", Payload: []byte(`7`), Delay: time.Hour}); err != nil {
+	job := delayqueue.Job{ID: "remind-7", Payload: []byte(`7`), Delay: time.Hour}
+	if _, err := queues.Push(ctx, "orders", job); err != nil {
 		panic(err)
 	}
 
@@ -142,11 +145,15 @@ func ExampleQueues_Cancel() {
 
 // An invalid job is refused with every invalid field by its name in the HTTP API.
 func ExampleJob_Normalize() {
-	_, err := delayqueue.Job{Payload: []byte(`{"order":7}`), MaxAttempts: -3, AckTimeout: time.Hour * 13}.Normalize()
-	fmt.Println(errors.Is(err, delayqueue.ErrInvalid))
-	fmt.Println(err)
+	job := delayqueue.Job{Payload: []byte(`{"order":7}`), MaxAttempts: -3, AckTimeout: 13 * time.Hour}
+	_, err := job.Normalize()
+	if invalid, ok := errors.AsType[*fault.Error](err); ok && errors.Is(err, delayqueue.ErrInvalid) {
+		for _, field := range invalid.Fields {
+			fmt.Printf("%s %s\n", field.Field, field.Message)
+		}
+	}
 
 	// Output:
-	// true
-	// invalid_request: 2 fields are invalid; max_attempts: must be 1 to 100; ack_timeout_ms: must be 1000 to 43200000
+	// max_attempts must be 1 to 100
+	// ack_timeout_ms must be 1000 to 43200000
 }

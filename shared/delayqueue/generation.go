@@ -10,8 +10,8 @@ import (
 )
 
 // Dispatchers hand over by generation. One that starts takes a generation that is higher than all
-// before, and publishes it with its heartbeat once it works. One that reads a newer generation than its
-// own may stop: there is always one at work.
+// before, and publishes it with its heartbeat once it works. One that reads a newer generation than
+// its own may stop: there is always one at work.
 
 // Keys of the dispatchers, all in one hash slot.
 const (
@@ -22,15 +22,15 @@ const (
 	HeartbeatKey = "{sluice:dispatcher}:heartbeat"
 )
 
-// TakeOver returns a generation for a new dispatcher. It is higher than every one before, also after
-// Redis has lost its data. Errors: [ErrUnavailable].
+// TakeOver returns a generation for a new dispatcher. It is higher than every one before, also
+// after Redis has lost its data. Errors: [ErrUnavailable].
 func (q *Queues) TakeOver(ctx context.Context) (generation int64, err error) {
 	reply, err := q.conn.Run(ctx, q.scripts.takeOver, []string{generationKey, newestKey})
 	return number(reply), err
 }
 
-// Newest returns the highest generation that has sent a heartbeat, or 0 if none has in the last hour.
-// Errors: [ErrUnavailable].
+// Newest returns the highest generation that has sent a heartbeat, or 0 if none has in the last
+// hour. Errors: [ErrUnavailable].
 func (q *Queues) Newest(ctx context.Context) (generation int64, err error) {
 	err = q.conn.Do(ctx, func(ctx context.Context) error {
 		value, err := q.conn.Client().Get(ctx, newestKey).Result()

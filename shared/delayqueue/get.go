@@ -49,8 +49,8 @@ func (q *Queues) find(ctx context.Context, queue, id string, try func(shard int)
 	return info, err
 }
 
-// parseTransition reads the reply of a script that changes the state of one job: {1, header} if it did,
-// {0, header} if the job is in another state, and {0, ""} if there is no such job.
+// parseTransition reads the reply of a script that changes the state of one job: {1, header} if it
+// did, {0, header} if the job is in another state, and {0, ""} if there is no such job.
 func parseTransition(id string, rows []any) (Info, error) {
 	if len(rows) != 2 {
 		return Info{}, fmt.Errorf("unexpected reply of a queue's script: %v", rows)

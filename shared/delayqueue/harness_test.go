@@ -16,8 +16,9 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// clocked is Queues on a clock that the test sets: the scripts read the time from two keys instead of
-// the command TIME. These keys are in other hash slots than the queue's, so a cluster cannot run it.
+// clocked is Queues on a clock that the test sets: the scripts read the time from two keys instead
+// of the command TIME. These keys are in other hash slots than the queue's, so a cluster cannot run
+// it.
 type clocked struct {
 	*Queues
 

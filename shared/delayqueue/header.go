@@ -89,7 +89,7 @@ func (h *header) parseOption(option string) {
 	}
 }
 
-// info returns what a header says about a job.
+// info returns an Info with the fields that a header has.
 func (h *header) info(id string) Info {
 	return Info{
 		ID:           id,

@@ -45,8 +45,8 @@ func headerProblem(name, value string) string {
 	}
 }
 
-// headerField returns the path of a header in a request. A name that is too long or not printable is
-// left out.
+// headerField returns the path of a header in a request. A name that is too long or not printable
+// is left out.
 func headerField(name string) string {
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
 	if len(name) > sqstext.MaxName || strings.ContainsFunc(name, unprintable) {

@@ -9,8 +9,8 @@ import (
 // State is the state of a job. A job is in exactly one.
 type State string
 
-// The states. Dispatched, Succeeded, Canceled and Expired are final; a job in one of them is kept for
-// [Config.DedupWindow].
+// The states. Dispatched, Succeeded, Canceled and Expired are final; a job in one of them is kept
+// for [Config.DedupWindow].
 const (
 	// Scheduled: the job waits for its due time, or is due and waits for a dispatcher.
 	Scheduled State = "scheduled"
@@ -43,7 +43,8 @@ func (s State) Valid() bool {
 
 // Limits of jobs and calls.
 const (
-	// MaxDelay is the longest Delay, and how far in the future RunAt and ExpiresAt may be: ten years.
+	// MaxDelay is the longest Delay, and how far in the future RunAt and ExpiresAt may be: ten
+	// years.
 	MaxDelay = 3653 * 24 * time.Hour
 	// MaxPayload is the size limit of a payload in bytes of JSON.
 	MaxPayload = 256 << 10
@@ -51,8 +52,8 @@ const (
 	MaxPayloadDepth = 256
 	// MaxAttempts is the highest [Job.MaxAttempts].
 	MaxAttempts = 100
-	// MinAckTimeout and MaxAckTimeout bound [Job.AckTimeout]. SQS can hide a message for 12 hours at
-	// most.
+	// MinAckTimeout and MaxAckTimeout bound [Job.AckTimeout]. SQS can hide a message for 12 hours
+	// at most.
 	MinAckTimeout = time.Second
 	MaxAckTimeout = 12 * time.Hour
 	// MaxBackoff is the longest [Backoff.Initial] and [Backoff.Max].
@@ -65,8 +66,8 @@ const (
 	MaxHeaderBytes = 4096
 	// MaxGroup is the length limit of [Job.Group].
 	MaxGroup = 128
-	// MaxFIFOID is the length limit of the ID of a job for a FIFO queue: the ID, the attempt and the
-	// number of redrives make up the deduplication ID, for which SQS allows 128 characters.
+	// MaxFIFOID is the length limit of the ID of a job for a FIFO queue: the ID, the attempt and
+	// the number of redrives make up the deduplication ID, for which SQS allows 128 characters.
 	MaxFIFOID = 116
 	// MaxBatch is how many jobs one Claim returns, and how many IDs one Redrive accepts, at most.
 	MaxBatch = 500
@@ -85,14 +86,14 @@ type Job struct {
 	ID string
 	// Payload is valid JSON of up to MaxPayload bytes, nested up to MaxPayloadDepth deep. Required.
 	Payload json.RawMessage
-	// RunAt is the due time. The zero time means Delay from now, by Redis' clock; a time in the past
-	// means now. It is rounded up to a whole millisecond, and is at most MaxDelay from now.
+	// RunAt is the due time. The zero time means Delay from now, by Redis' clock; a time in the
+	// past means now. It is rounded up to a whole millisecond, and is at most MaxDelay from now.
 	RunAt time.Time
 	// Delay is the time until the job is due, rounded up to a whole millisecond: 0 to MaxDelay. It
 	// excludes RunAt.
 	Delay time.Duration
-	// MaxAttempts is how many times the job is sent until the consumer acknowledges it: 1 to
-	// MaxAttempts. Defaults to 1, which needs no acknowledgement.
+	// MaxAttempts is how many times the job is sent until the consumer acknowledges it: 1 to 100.
+	// Defaults to 1, which needs no acknowledgement.
 	MaxAttempts int
 	// AckTimeout is how long an attempt waits for its acknowledgement after SQS has accepted it:
 	// MinAckTimeout to MaxAckTimeout. Defaults to 30 s.
@@ -126,8 +127,8 @@ type Backoff struct {
 	// Multiplier is the growth of the delay, to three decimal places: 1 to MaxMultiplier. Defaults
 	// to 2.
 	Multiplier float64
-	// Jitter makes each delay random. It has no default of its own: it is true in DefaultBackoff, and
-	// false in a Backoff that sets another field only.
+	// Jitter makes each delay random. It has no default of its own: it is true in DefaultBackoff,
+	// and false in a Backoff that sets another field only.
 	Jitter bool
 }
 
@@ -172,8 +173,8 @@ type Info struct {
 	RunAt time.Time
 	// DispatchedAt is when SQS accepted the latest attempt; the zero time if it has accepted none.
 	DispatchedAt time.Time
-	// Attempt is the number of the current attempt, or of the latest while the next one is scheduled;
-	// 0 before the first.
+	// Attempt is the number of the current attempt, or of the latest while the next one is
+	// scheduled; 0 before the first.
 	Attempt     int
 	MaxAttempts int
 	// LastError is why the latest attempt failed, or "".

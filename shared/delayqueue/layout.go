@@ -12,8 +12,8 @@ import (
 )
 
 // A queue is split into shards, and the ID of a job determines its shard. When the shard count
-// changes, existing jobs stay where they are. Redis therefore has a set of every shard count that was
-// ever in use, and a job is looked for in the shard of each count.
+// changes, existing jobs stay where they are. Redis therefore has a set of every shard count that
+// was ever in use, and a job is looked for in the shard of each count.
 
 // layoutKey is the set of the shard counts.
 const layoutKey = "{sluice:layout}:shards"
@@ -28,9 +28,9 @@ type layouts struct {
 	readAt time.Time
 }
 
-// Register adds this deployment's shard count to those in use and reads the others. Dispatchers call
-// it when they start; every other call registers when the counts are older than a minute. Errors:
-// [ErrUnavailable].
+// Register adds this deployment's shard count to those in use and reads the others. Dispatchers
+// call it when they start; every other call registers when the counts are older than a minute.
+// Errors: [ErrUnavailable].
 func (q *Queues) Register(ctx context.Context) error {
 	var added *redis.IntCmd
 	var members *redis.StringSliceCmd
@@ -71,8 +71,8 @@ func (q *Queues) AllShards() int {
 	return max(q.cfg.Shards, slices.Max(append([]int{1}, q.layouts.counts...)))
 }
 
-// allShards is AllShards, after Register if the shard counts are not cached. If Register fails, older
-// counts are used: a Redis that is out of memory can still be read.
+// allShards is AllShards, after Register if the shard counts are not cached. If Register fails,
+// older counts are used: a Redis that is out of memory can still be read.
 func (q *Queues) allShards(ctx context.Context) (int, error) {
 	if !q.registered() {
 		if err := q.Register(ctx); err != nil && q.layoutCount() == 0 {
@@ -113,8 +113,8 @@ func (q *Queues) eachShard(ctx context.Context, do func(ctx context.Context, sha
 // shardOf returns the shard of a new job.
 func (q *Queues) shardOf(id string) int { return shardOf(id, q.cfg.Shards) }
 
-// candidates returns the shards in which a job may be: first that of a new job, then those of earlier
-// shard counts.
+// candidates returns the shards in which a job may be: first the shard of a new job, then the
+// shards of earlier shard counts.
 func (q *Queues) candidates(id string) []int {
 	out := []int{q.shardOf(id)}
 	q.layouts.mu.RLock()

@@ -48,10 +48,10 @@ func (o *ListOptions) normalize() error {
 	return f.Err()
 }
 
-// List lists jobs by shard and, within a shard, by time. The cost of a page depends on Limit only and
-// not on the length of the queue. A page of a state that few finished jobs are in may therefore be
-// short, or empty, although another page follows. A job whose state changes between two pages may be
-// listed twice or not at all. Errors: [ErrInvalid], [ErrUnavailable].
+// List lists jobs by shard and, within a shard, by time. The cost of a page depends on Limit only
+// and not on the length of the queue. A page of a state that few finished jobs are in may therefore
+// be short, or empty, although another page follows. A job whose state changes between two pages
+// may be listed twice or not at all. Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) List(ctx context.Context, queue string, o ListOptions) (Page, error) {
 	if err := checkQueue(queue); err != nil {
 		return Page{}, err
@@ -112,8 +112,8 @@ func setsOf(p place, state State) []string {
 	}
 }
 
-// listSet reads the next members of one set, up to limit of them in the wanted state, and moves at past
-// the members it has read. more reports that the set may have further members.
+// listSet reads the next members of one set, up to limit of them in the wanted state, and moves at
+// past the members it has read. more reports that the set may have further members.
 func (q *Queues) listSet(ctx context.Context, queue, set string, state State, limit int,
 	at *cursor) (found []Info, more bool, err error) {
 	count := limit

@@ -13,9 +13,9 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// TestStateMachine compares the state machine of docs/jobs.md with a model that has one struct for each
-// job and no queues. After every step each job is in exactly one place, and Get returns what the model
-// says.
+// TestStateMachine compares the state machine of docs/jobs.md with a model that has one struct for
+// each job and no queues. After every step each job is in exactly one place, and Get
+// returns the same as the model.
 func TestStateMachine(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]*redistest.Redis{"redis": redistest.Single(t), "miniredis": redistest.Mini(t)} {
@@ -44,7 +44,7 @@ type machine struct {
 	t      *testing.T
 	q      *clocked
 	queue  string
-	claims map[string][]Claimed // all claims, including those that were lost
+	claims map[string][]Claimed // all claims, including lost ones
 }
 
 var ids = []string{"a", "b", "c", "d"}
@@ -124,8 +124,8 @@ func (m *machine) requeues(rt *rapid.T) {
 	require.Equal(rt, m.requeue(c.ID, int(c.Claim), delay, poison, "refused"), len(lost) == 0)
 }
 
-// outcome checks the error of a call: not found if there is no such job, a conflict if the call does not
-// fit its state, and nil otherwise.
+// outcome checks the error of a call: not found if there is no such job, a conflict if the call
+// does not fit its state, and nil otherwise.
 func outcome(rt *rapid.T, j *modelJob, fits bool, err error) {
 	switch {
 	case j == nil:

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Maintained counts what one Maintain did.
+// Maintained counts the jobs that one Maintain changed.
 type Maintained struct {
 	// Reclaimed jobs were scheduled again because their lease lapsed.
 	Reclaimed int64

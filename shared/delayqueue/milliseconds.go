@@ -5,7 +5,8 @@ import "time"
 // Redis and its scripts work in whole milliseconds. These functions convert at that border; package
 // instant converts durations.
 
-// unixMS returns t in milliseconds since the epoch, rounded up: what waits for t never starts early.
+// unixMS returns t in milliseconds since the epoch, rounded up: a job that waits for t is never
+// early.
 func unixMS(t time.Time) int64 {
 	ms := t.UnixMilli()
 	if t.Nanosecond()%int(time.Millisecond) != 0 {

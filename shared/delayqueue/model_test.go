@@ -2,8 +2,8 @@ package delayqueue
 
 import "fmt"
 
-// modelJob is a job by the documentation. until is the end of its stay in a place: its due time, the
-// end of its lease, its acknowledgement deadline or its retention.
+// modelJob is a job by the documentation. until is the end of its stay in a place: its due time,
+// the end of its lease, its acknowledgement deadline or its retention.
 type modelJob struct {
 	state                       State
 	attempt, max, claims, lapse int

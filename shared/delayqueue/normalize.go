@@ -15,8 +15,8 @@ const defaultAckTime = 30 * time.Second
 // Normalize returns j with its defaults, and with instants and durations rounded up to whole
 // milliseconds. [Queues.Enqueue] calls it. Normalizing a job again changes nothing.
 //
-// The error is [ErrPayloadTooLarge] or an [ErrInvalid] that lists every invalid field by its name in
-// the HTTP API, such as "ack_timeout_ms".
+// The error is [ErrPayloadTooLarge] or an [ErrInvalid] that lists every invalid field by its name
+// in the HTTP API, such as "ack_timeout_ms".
 func (j Job) Normalize() (Job, error) {
 	if err := checkPayloadSize(j.Payload); err != nil {
 		return j, err
@@ -80,8 +80,8 @@ func normalizeDelay(f *fault.Fields, d time.Duration) time.Duration {
 	return d
 }
 
-// normalizeInstant rounds t up to a whole millisecond and refuses one that is more than MaxDelay from
-// now. The zero time, which means "not set", stays.
+// normalizeInstant rounds t up to a whole millisecond and refuses one that is more than MaxDelay
+// from now. The zero time, which means "not set", stays.
 func normalizeInstant(f *fault.Fields, field string, t time.Time) time.Time {
 	if t.IsZero() {
 		return t
@@ -148,9 +148,9 @@ func QueueTypeOf(url string) QueueType {
 	return Standard
 }
 
-// CheckFor refuses what a queue of type t cannot send: a group on a standard queue, and an ID of more
-// than MaxFIFOID characters on a FIFO queue. Normalize does not check it, because a Job does not know
-// its SQS queue. The error is an [ErrInvalid] that lists every invalid field.
+// CheckFor refuses a job that a queue of type t cannot send: a group on a standard queue, and an ID
+// of more than MaxFIFOID characters on a FIFO queue. Normalize does not check it, because a Job
+// does not know its SQS queue. The error is an [ErrInvalid] that lists every invalid field.
 func (j *Job) CheckFor(t QueueType) error {
 	var f fault.Fields
 	if t == Standard && j.Group != "" {

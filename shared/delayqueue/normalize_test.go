@@ -58,13 +58,16 @@ func TestJobNormalize(t *testing.T) {
 			"none": {Backoff{}, Backoff{Initial: time.Second, Max: time.Hour, Multiplier: 2, Jitter: true}},
 			"jitter only": {Backoff{Jitter: true},
 				Backoff{Initial: time.Second, Max: time.Hour, Multiplier: 2, Jitter: true}},
-			"initial only": {Backoff{Initial: time.Minute}, Backoff{Initial: time.Minute, Max: time.Hour, Multiplier: 2}},
+			"initial only": {Backoff{Initial: time.Minute},
+				Backoff{Initial: time.Minute, Max: time.Hour, Multiplier: 2}},
 			"initial at the default max": {Backoff{Initial: time.Hour},
 				Backoff{Initial: time.Hour, Max: time.Hour, Multiplier: 2}},
 			"initial over the default max": {Backoff{Initial: time.Hour + time.Millisecond},
 				Backoff{Initial: time.Hour + time.Millisecond, Max: time.Hour + time.Millisecond, Multiplier: 2}},
-			"max only":        {Backoff{Max: time.Minute}, Backoff{Initial: time.Second, Max: time.Minute, Multiplier: 2}},
-			"multiplier only": {Backoff{Multiplier: 3}, Backoff{Initial: time.Second, Max: time.Hour, Multiplier: 3}},
+			"max only": {Backoff{Max: time.Minute},
+				Backoff{Initial: time.Second, Max: time.Minute, Multiplier: 2}},
+			"multiplier only": {Backoff{Multiplier: 3},
+				Backoff{Initial: time.Second, Max: time.Hour, Multiplier: 3}},
 		} {
 			j, err := valid(func(j *Job) { j.Backoff = c.given }).Normalize()
 			require.NoError(t, err, name)
@@ -121,7 +124,8 @@ func TestJobNormalize(t *testing.T) {
 		j, err := given.Normalize()
 		require.Equal(t, given, j, "an invalid job is returned as it was given")
 		require.ElementsMatch(t, []string{
-			"id", "payload", "run_at", "delay_ms", "max_attempts", "ack_timeout_ms", "backoff.initial_ms", "backoff.max_ms", "backoff.multiplier",
+			"id", "payload", "run_at", "delay_ms", "max_attempts", "ack_timeout_ms",
+			"backoff.initial_ms", "backoff.max_ms", "backoff.multiplier",
 			"expires_at", "group", "headers.", "headers.b",
 		}, invalidFields(t, err))
 	})
@@ -197,19 +201,20 @@ func TestChangeNormalize(t *testing.T) {
 		change  Change
 		refused []string
 	}{
-		"nothing to change":          {Change{}, []string{"body"}},
-		"delay at its minimum":       {Change{Delay: new(time.Duration)}, nil},
-		"delay under its minimum":    {Change{Delay: new(-time.Millisecond)}, []string{"delay_ms"}},
-		"delay at its maximum":       {Change{Delay: new(MaxDelay)}, nil},
-		"delay over its maximum":     {Change{Delay: new(MaxDelay + 1)}, []string{"delay_ms"}},
-		"run_at at its maximum":      {Change{RunAt: now.Add(MaxDelay)}, nil},
-		"run_at over its maximum":    {Change{RunAt: now.Add(MaxDelay + time.Minute)}, []string{"run_at"}},
-		"run_at and a delay":         {Change{RunAt: now, Delay: new(time.Second)}, []string{"run_at"}},
-		"payload":                    {Change{Payload: []byte("null")}, nil},
-		"payload that is not JSON":   {Change{Payload: []byte("{")}, []string{"payload"}},
-		"payload at its depth":       {Change{Payload: []byte(nested(MaxPayloadDepth))}, nil},
-		"payload over its depth":     {Change{Payload: []byte(nested(MaxPayloadDepth + 1))}, []string{"payload"}},
-		"payload and a bad due time": {Change{Payload: []byte("{"), Delay: new(-time.Hour)}, []string{"delay_ms", "payload"}},
+		"nothing to change":        {Change{}, []string{"body"}},
+		"delay at its minimum":     {Change{Delay: new(time.Duration)}, nil},
+		"delay under its minimum":  {Change{Delay: new(-time.Millisecond)}, []string{"delay_ms"}},
+		"delay at its maximum":     {Change{Delay: new(MaxDelay)}, nil},
+		"delay over its maximum":   {Change{Delay: new(MaxDelay + 1)}, []string{"delay_ms"}},
+		"run_at at its maximum":    {Change{RunAt: now.Add(MaxDelay)}, nil},
+		"run_at over its maximum":  {Change{RunAt: now.Add(MaxDelay + time.Minute)}, []string{"run_at"}},
+		"run_at and a delay":       {Change{RunAt: now, Delay: new(time.Second)}, []string{"run_at"}},
+		"payload":                  {Change{Payload: []byte("null")}, nil},
+		"payload that is not JSON": {Change{Payload: []byte("{")}, []string{"payload"}},
+		"payload at its depth":     {Change{Payload: []byte(nested(MaxPayloadDepth))}, nil},
+		"payload over its depth":   {Change{Payload: []byte(nested(MaxPayloadDepth + 1))}, []string{"payload"}},
+		"payload and due time": {
+			Change{Payload: []byte("{"), Delay: new(-time.Hour)}, []string{"delay_ms", "payload"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -9,9 +9,9 @@ import (
 	"github.com/sluicehq/sluice/shared/instant"
 )
 
-// RecordSent records that a job was sent from the outbox at sentAt as its first attempt, so that its
-// ID is not sent again. A job that Redis has in a state after scheduled stays as it is. Errors:
-// store_unavailable.
+// RecordSent records that SQS accepted the first attempt of a job of the outbox at sentAt, so that
+// its ID is not sent again. If Redis has the job in a state after Scheduled, that stays. Errors:
+// [ErrInvalid], [ErrUnavailable].
 func (q *Queues) RecordSent(ctx context.Context, queue string, j Job, sentAt time.Time) error {
 	state, timeout := "d", ""
 	if j.MaxAttempts > 1 {
@@ -25,17 +25,20 @@ func (q *Queues) RecordSent(ctx context.Context, queue string, j Job, sentAt tim
 	return q.recordOutcome(ctx, queue, &j, header, timeout)
 }
 
-// RecordCanceled records that a job of the outbox was canceled, so that nobody enqueues its ID before
-// the dedup window ends. A job that Redis has in a state after scheduled stays as it is: read it
-// afterwards. Errors: store_unavailable.
+// RecordCanceled records that a job of the outbox was canceled, so that its ID is not enqueued
+// until the dedup window ends. If Redis has the job in a state after Scheduled, that stays: read
+// the job afterwards. Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) RecordCanceled(ctx context.Context, queue string, j Job) error {
 	header := fmt.Sprintf("c 0 %d %d 0%s", j.MaxAttempts, unixMS(j.RunAt), j.appendOptions(nil))
 	return q.recordOutcome(ctx, queue, &j, header, "")
 }
 
-// recordOutcome stores a record with the given header for a job that Redis does not have or has
-// scheduled. It awaits an acknowledgement for timeout milliseconds, or is finished if that is "".
+// recordOutcome stores a record with a header if Redis does not have the job, or has it scheduled.
+// The job then awaits its acknowledgement for timeout milliseconds, or is finished if that is "".
 func (q *Queues) recordOutcome(ctx context.Context, queue string, j *Job, header, timeout string) error {
+	if err := checkJobName(queue, j.ID); err != nil {
+		return err
+	}
 	if _, err := q.allShards(ctx); err != nil {
 		return err
 	}
@@ -51,7 +54,7 @@ func (q *Queues) recordOutcome(ctx context.Context, queue string, j *Job, header
 	}
 
 	shards := q.candidates(j.ID)
-	for _, shard := range shards[1:] { // the shards of earlier shard counts, where it may be already
+	for _, shard := range shards[1:] { // of earlier shard counts
 		if stored, err := store(shard, "0"); stored || err != nil {
 			return err
 		}

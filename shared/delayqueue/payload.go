@@ -14,7 +14,8 @@ import (
 const (
 	// zstdMark is the first byte of a compressed payload. No JSON starts with it.
 	zstdMark = 0x01
-	// compressOver is the size in bytes over which a payload is compressed, if that makes it smaller.
+	// compressOver is the size in bytes over which a payload is compressed, if that makes it
+	// smaller.
 	compressOver = 1024
 )
 
@@ -69,7 +70,8 @@ func checkPayloadSize(payload json.RawMessage) error {
 	return nil
 }
 
-// checkPayload refuses a payload that is not JSON, or that SQS would not accept when the job is due.
+// checkPayload refuses a payload that is not JSON, or that SQS would not accept when the job is
+// due.
 func checkPayload(f *fault.Fields, payload json.RawMessage) {
 	switch {
 	case len(payload) == 0:

@@ -2,48 +2,17 @@ package delayqueue
 
 import (
 	"context"
-	"embed"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
-	"sync"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/sluicehq/sluice/shared/luascript"
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-//go:embed scripts
-var scriptFiles embed.FS
-
-type scripts struct {
-	enqueue, claim, accept, requeue, ack, change, maintain, stats, redrive, recordSent, takeOver *redis.Script
-}
-
-// loadScripts returns the scripts, which are composed once in a process.
-var loadScripts = sync.OnceValue(composeScripts) //nolint:gochecknoglobals // a function that never changes
-
-func composeScripts() scripts {
-	load := func(name string) *redis.Script {
-		return redis.NewScript(luascript.MustCompose(scriptFiles, "scripts/"+name+".lua").Text)
-	}
-	return scripts{
-		enqueue:    load("enqueue"),
-		claim:      load("claim"),
-		accept:     load("accept"),
-		requeue:    load("requeue"),
-		ack:        load("ack"),
-		change:     load("change"),
-		maintain:   load("maintain"),
-		stats:      load("stats"),
-		redrive:    load("redrive"),
-		recordSent: load("recordsent"),
-		takeOver:   load("takeover"),
-	}
-}
-
-// Queues keeps the jobs of any number of queues in one Redis deployment. It is safe for concurrent use.
+// Queues keeps the jobs of any number of queues in one Redis deployment. It is safe for concurrent
+// use.
 type Queues struct {
 	conn    *redisconn.Conn
 	cfg     Config
@@ -53,8 +22,8 @@ type Queues struct {
 }
 
 // FromClient returns Queues that use a Redis client of the caller's own, with the timeouts and the
-// circuit breaker that [redisconn.Config] has by default. The caller closes the client. The error says
-// which field of cfg is invalid.
+// circuit breaker that [redisconn.Config] has by default. The caller closes the client. The error
+// says which field of cfg is invalid.
 func FromClient(client redis.UniversalClient, cfg Config) (*Queues, error) {
 	return New(redisconn.FromClient(client, redisconn.Config{}), cfg)
 }
@@ -80,14 +49,15 @@ func (q *Queues) Ping(ctx context.Context) error {
 	return q.conn.Do(ctx, func(ctx context.Context) error { return q.conn.Client().Ping(ctx).Err() })
 }
 
-// RedisInfo returns the figures of Redis INFO, combined by [redisconn.Total]. Errors: [ErrUnavailable].
+// RedisInfo returns the figures of Redis INFO, combined by [redisconn.Total]. Errors:
+// [ErrUnavailable].
 func (q *Queues) RedisInfo(ctx context.Context) (redisconn.Info, error) {
 	nodes, err := q.conn.Info(ctx)
 	return redisconn.Total(nodes), err
 }
 
-// place is the names of the keys of one shard of a queue. The braces make them one hash slot: the name
-// of a queue has none.
+// place is the names of the keys of one shard of a queue. The braces make them one hash slot: the
+// name of a queue has none.
 type place struct{ due, leased, awaiting, dead, done, jobs, paused string }
 
 func placeOf(queue string, shard int) place {

@@ -15,8 +15,8 @@ import (
 // rounds is how many times each race is run.
 const rounds = 60
 
-// race runs two calls concurrently on a job that prepare has made, and calls judge with the calls that
-// won. Either may win, and the job is in exactly one place afterwards.
+// race runs two calls concurrently on a job that prepare has made, and calls judge with the calls
+// that won. Either may win, and the job is in exactly one place afterwards.
 func race(t *testing.T, cfg Config, prepare func(q *Queues, queue, id string), a,
 	b func(q *Queues, queue, id string) bool, judge func(q *Queues, queue, id string, aWon, bWon bool)) {
 	t.Helper()

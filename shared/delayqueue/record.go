@@ -10,8 +10,8 @@ import (
 	"github.com/sluicehq/sluice/shared/instant"
 )
 
-// A job's record is text in four parts, so that it is one hash field and scripts parse its first line
-// only:
+// A job's record is text in four parts, so that it is one hash field and scripts parse its first
+// line only:
 //
 //	<header>
 //	<last error>
@@ -33,8 +33,8 @@ import (
 //	D if the outbox has the job as well
 //	T<traceparent>
 
-// attributes is the third part of a record. Together with the payload it is the content of a job: jobs
-// of one ID with equal content are the same job, whatever their trace is.
+// attributes is the third part of a record. Together with the payload it is the content of a job:
+// jobs of one ID with equal content are the same job, whatever their trace is.
 type attributes struct {
 	Group   string            `json:"g,omitempty"`
 	Headers map[string]string `json:"h,omitempty"`
@@ -115,7 +115,8 @@ func (c *codec) decode(id, record string) (header, Info, error) {
 	return h, info, nil
 }
 
-// oneLine makes an error's text fit into a record: on one line, in UTF-8, and cut to MaxError bytes.
+// oneLine makes an error's text fit into a record: on one line, in UTF-8, and cut to MaxError
+// bytes.
 func oneLine(s string) string {
 	s = strings.ToValidUTF8(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -38,9 +38,9 @@ func (o *RedriveOptions) normalize() error {
 	return f.Err()
 }
 
-// Redrive schedules dead jobs again: due now, at attempt 0 and without ExpiresAt. It returns how many
-// jobs it moved, also together with an error. IDs of jobs that are not dead are skipped. Errors:
-// [ErrInvalid], [ErrUnavailable].
+// Redrive schedules dead jobs again: due now, at attempt 0 and without ExpiresAt. It returns how
+// many jobs it moved, also together with an error. IDs of jobs that are not dead are skipped.
+// Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) Redrive(ctx context.Context, queue string, o RedriveOptions) (moved int64, err error) {
 	if err := checkQueue(queue); err != nil {
 		return 0, err

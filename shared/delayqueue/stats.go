@@ -21,8 +21,8 @@ type Stats struct {
 	Paused    bool
 }
 
-// Stats counts a queue's jobs, with one call for each shard and without a scan. Errors: [ErrInvalid],
-// [ErrUnavailable].
+// Stats counts a queue's jobs, with one call for each shard and without a scan. Errors:
+// [ErrInvalid], [ErrUnavailable].
 func (q *Queues) Stats(ctx context.Context, queue string) (Stats, error) {
 	if err := checkQueue(queue); err != nil {
 		return Stats{}, err

@@ -20,8 +20,8 @@ type Shard struct {
 	Index int
 }
 
-// Wakeups returns a channel of the shards that have a new first job. A wake-up may be lost: poll the
-// shards as well. The channel is closed when ctx ends.
+// Wakeups returns a channel of the shards that have a new first job. A wake-up may be lost: poll
+// the shards as well. The channel is closed when ctx ends.
 func (q *Queues) Wakeups(ctx context.Context) <-chan Shard {
 	out := make(chan Shard, 256)
 	pubsub := q.conn.Client().Subscribe(ctx, wakeChannel)
