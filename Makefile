@@ -24,7 +24,8 @@ demo: redis ## Run a scenario on the local stack and check each of its results
 
 .PHONY: up
 up: ## Start the whole system on this machine until Ctrl-C
-	@go run ./localstack up
+	@mkdir -p $(BIN) && go build -o $(BIN)/localstack ./localstack
+	@set -m; $(BIN)/localstack up $(ARGS); exit $$? # a foreground job: Ctrl-C ends it and not make
 
 .PHONY: redis
 redis:
@@ -52,7 +53,7 @@ test-race: redis terraform-tool ## Run all tests, those of the product under the
 
 .PHONY: chaos
 chaos: redis ## Run the long fault suite: 20 000 jobs, 50 kills, Redis unavailable for 60 s; no job may be lost
-	SLUICE_CHAOS_JOBS=20000 SLUICE_CHAOS_KILLS=50 SLUICE_CHAOS_AWAY_SECONDS=60 go test -count=1 -timeout 30m -v ./localstack/chaos/...
+	SLUICE_CHAOS_JOBS=20000 SLUICE_CHAOS_KILLS=50 SLUICE_CHAOS_OUTAGE_SECONDS=60 go test -count=1 -timeout 30m -v ./localstack/chaos/...
 
 .PHONY: bench bench-quick bench-check
 bench: redis ## Measure everything against its peers (several minutes) and write docs/benchmarks.md with its plots

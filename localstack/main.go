@@ -1,4 +1,5 @@
-// The local stack: the whole system on this machine, without Docker and without an AWS account.
+// The local stack runs the complete system on this machine, without Docker and without an AWS
+// account.
 //
 //	go run ./localstack up
 //	go run ./localstack demo
@@ -6,36 +7,38 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/sluicehq/sluice/localstack/stack"
+	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
 const usage = `Usage: go run ./localstack <command> [flags]
 
 Commands:
-  up     start everything and keep it running until Ctrl-C
-  demo   start everything, play a short story on it, check every line, and stop
+  up     start the system and keep it running until Ctrl-C
+  demo   start the system, run a scenario on it, check each result, and stop
 
 Flags:
 `
 
+// errUsage means that the command line is wrong and that its usage was printed.
+var errUsage = errors.New("wrong usage")
+
 func main() {
+	redisconn.SilenceDriver()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	switch {
-	case errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, errUsage):
 		os.Exit(2)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "localstack:", err)
@@ -54,22 +57,30 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	}
 	if len(args) == 0 {
 		flags.Usage()
-		return flag.ErrHelp
+		return errUsage
 	}
-	if err := flags.Parse(args[1:]); err != nil {
-		return flag.ErrHelp
+	if flags.Parse(args[1:]) != nil { // it has printed the error and the usage
+		return errUsage
 	}
+	if flags.NArg() > 0 {
+		_, _ = fmt.Fprintf(errOut, "unexpected argument %q; %s takes flags only\n", flags.Arg(0), args[0])
+		flags.Usage()
+		return errUsage
+	}
+
 	switch args[0] {
 	case "up":
 		return up(ctx, o, out, errOut)
 	case "demo":
-		return play(ctx, o.withoutTofu, out, errOut)
+		return runDemo(ctx, o.withoutTofu, out, errOut)
 	default:
+		_, _ = fmt.Fprintf(errOut, "unknown command %q\n", args[0])
 		flags.Usage()
-		return flag.ErrHelp
+		return errUsage
 	}
 }
 
+// options holds the flags.
 type options struct {
 	api, aws, redis, queues, ready, log string
 	processes, lockNodes                int
@@ -79,54 +90,23 @@ type options struct {
 }
 
 func (o *options) register(f *flag.FlagSet) {
-	f.StringVar(&o.api, "api-addr", "127.0.0.1:4000", "where the API listens")
-	f.StringVar(&o.aws, "aws-addr", "127.0.0.1:4566", "where SQS, DynamoDB and the Lambda Runtime API listen")
-	f.StringVar(&o.redis, "redis", "", "`URL` of a Redis to use (default: a redis-server of its own, else miniredis)")
+	f.StringVar(&o.api, "api-addr", "127.0.0.1:4000", "`address` of the API")
+	f.StringVar(&o.aws, "aws-addr", "127.0.0.1:4566", "`address` of SQS, DynamoDB and the Lambda Runtime API")
+	f.StringVar(&o.redis, "redis", "",
+		"`URL` of the Redis to use (default: start a redis-server, or miniredis if there is none on the PATH)")
 	f.StringVar(&o.queues, "queues", "orders,emails",
-		"the queues, separated by commas; a name that ends in .fifo is a FIFO queue")
-	f.StringVar(&o.ready, "ready-file", "", "`path` of a JSON file to write once all is up")
+		"`names` of the queues, separated by commas; a name that ends in .fifo is a FIFO queue")
+	f.StringVar(&o.ready, "ready-file", "", "`path` of a JSON file that is written when the system is up")
 	f.StringVar(&o.log, "log", "",
-		"`path` of a file for what the functions print, or - for the terminal (default: nowhere)")
-	f.IntVar(&o.processes, "functions", 4, "processes of each function")
-	f.IntVar(&o.lockNodes, "lock-nodes", 3, "further Redis servers for quorum locks; 0 for none")
-	f.DurationVar(&o.tick, "tick", time.Minute, "how often the dispatcher is invoked")
-	f.Var(&o.consumers, "consumer",
-		"`queue=folder` of a Lambda function that gets the queue's messages, such as orders=./localstack/sampleconsumer; may be repeated")
+		"`path` of a file for the output of the functions, or - for the terminal (default: discarded)")
+	f.IntVar(&o.processes, "functions", 4, "number of processes of each function")
+	f.IntVar(&o.lockNodes, "lock-nodes", 3, "number of further Redis servers for quorum locks; 0 disables them")
+	f.DurationVar(&o.tick, "tick", time.Minute, "interval between invocations of the dispatcher")
+	f.Var(&o.consumers, "consumer", "`queue=folder` of a Lambda function that receives the messages of the queue, "+
+		"for example orders=./localstack/sampleconsumer; may be repeated")
 	f.BoolVar(&o.withoutTofu, "without-tofu", false,
-		"of demo: tell of policies with the command line, as it does where neither tofu nor terraform is")
+		"demo: manage policies with the command line even if tofu or terraform is installed")
 	f.BoolVar(&o.iam, "require-iam", false, "answer 403 to requests without a signature")
-}
-
-func up(ctx context.Context, o options, out, errOut io.Writer) error {
-	log, closeLog, err := openLog(o.log, errOut)
-	if err != nil {
-		return err
-	}
-	defer closeLog()
-	cfg := stack.Config{
-		APIAddr: o.api, AWSAddr: o.aws, RedisURL: o.redis, Queues: splitNames(o.queues), Processes: o.processes,
-		LockNodes: o.lockNodes, Tick: o.tick, Log: log,
-		Consumers: o.consumers,
-		Progress:  func(what string) { _, _ = fmt.Fprintln(errOut, what) },
-	}
-	cfg.Gateway.RequireIAM = o.iam
-	started := time.Now()
-	s, err := stack.Start(ctx, cfg)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil // stopped while starting
-		}
-		return err
-	}
-	banner(out, s, time.Since(started))
-	if o.ready != "" {
-		if err := writeReady(o.ready, s); err != nil {
-			return errors.Join(err, s.Close())
-		}
-	}
-	<-ctx.Done()
-	_, _ = fmt.Fprintln(out, "stopping…")
-	return s.Close()
 }
 
 // consumers is a flag that may be repeated.
@@ -139,7 +119,7 @@ func (c *consumers) String() string { return "" }
 func (c *consumers) Set(text string) error {
 	queue, folder, found := strings.Cut(text, "=")
 	if !found || queue == "" || folder == "" {
-		return errors.New("must be queue=folder, such as orders=./localstack/sampleconsumer")
+		return errors.New("must be queue=folder, for example orders=./localstack/sampleconsumer")
 	}
 	if *c == nil {
 		*c = make(map[string]string)
@@ -148,69 +128,7 @@ func (c *consumers) Set(text string) error {
 	return nil
 }
 
-func splitNames(list string) []string {
-	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
-}
-
-func openLog(path string, terminal io.Writer) (io.Writer, func(), error) {
-	switch path {
-	case "":
-		return io.Discard, func() {}, nil
-	case "-":
-		return terminal, func() {}, nil
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // the user names the file
-	if err != nil {
-		return nil, nil, fmt.Errorf("error opening the log: %w", err)
-	}
-	return f, func() { _ = f.Close() }, nil
-}
-
-func banner(out io.Writer, s *stack.Stack, took time.Duration) {
-	redis := map[string]string{
-		"given":        s.RedisURL,
-		"redis-server": s.RedisURL + " (a redis-server of its own; its data ends with it)",
-		"miniredis":    s.RedisURL + " (embedded miniredis: there is no redis-server on the PATH)",
-	}[s.RedisKind]
-	_, _ = fmt.Fprintf(out, `Sluice is up, after %.1f s.
-
-  API     %s
-  AWS     %s (SQS, DynamoDB; any credentials)
-  Redis   %s
-`, took.Seconds(), s.APIURL, s.AWSEndpoint, redis)
-	for name, url := range s.QueueURLs {
-		_, _ = fmt.Fprintf(out, "  queue   %s → %s\n", name, url)
-	}
-	_, _ = fmt.Fprintf(out, `
-Try, in another terminal:
-
-  curl -s %[1]s/v1/locks/report/acquire -H 'Content-Type: application/json' -d '{"ttl_ms": 30000, "owner": "me"}'
-  curl -s %[1]s/v1/queues/orders/jobs   -H 'Content-Type: application/json' -d '{"payload": {"order": 42}, "delay_ms": 5000}'
-  curl -s %[1]s/v1/health
-
-Ctrl-C stops it.
-`, s.APIURL)
-}
-
-// writeReady writes the file in one step: who sees it sees all of it.
-func writeReady(path string, s *stack.Stack) error {
-	text, err := json.MarshalIndent(map[string]any{
-		"api_url": s.APIURL, "aws_endpoint": s.AWSEndpoint, "redis_url": s.RedisURL, "queues": s.QueueURLs,
-	}, "", "  ")
-	if err != nil {
-		return fmt.Errorf("error encoding the ready file: %w", err)
-	}
-	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
-	if err := os.WriteFile(temporary, append(text, '\n'), 0o600); err != nil {
-		return fmt.Errorf("error writing the ready file: %w", err)
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		return fmt.Errorf("error writing the ready file: %w", err)
-	}
-	return nil
-}
-
-// isTerminal tells whether colours make sense: see https://no-color.org.
+// isTerminal reports whether out is a terminal that may show colours. See https://no-color.org.
 func isTerminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	if !ok || os.Getenv("NO_COLOR") != "" {

@@ -21,12 +21,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// These tests drive the local stack as a program of its own, as a user does.
+// These tests run the local stack as a program, like a user.
 
-// patience is for the first start of a machine under load: it compiles the functions.
+// patience bounds a start on a busy machine, which may have to compile the functions.
 const patience = 3 * time.Minute
 
-// program is the local stack, built once.
+// program is the path of the local stack, which is built once.
 var program string
 
 func TestMain(m *testing.M) {
@@ -80,11 +80,11 @@ func up(t *testing.T, env []string, args ...string) *running {
 	require.Eventually(t, func() bool {
 		text, err := os.ReadFile(file) //nolint:gosec // the test's own file
 		return err == nil && json.Unmarshal(text, &r.ready) == nil
-	}, patience, 5*time.Millisecond, "the ready file is there, and whole")
+	}, patience, 5*time.Millisecond, "the ready file exists and is complete")
 	return r
 }
 
-// descendants are the processes that a process started, and theirs.
+// descendants returns the children of a process and all their descendants.
 func descendants(t *testing.T, pid int) []int {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "ps", "-eo", "pid=,ppid=").Output()
@@ -104,37 +104,97 @@ func descendants(t *testing.T, pid int) []int {
 	return all
 }
 
+// alive reports whether a process exists.
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
-func TestUpServesUntilASignalAndLeavesNoChildBehind(t *testing.T) {
+func TestUp(t *testing.T) {
 	t.Parallel()
-	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		t.Run(signal.String(), func(t *testing.T) {
-			t.Parallel()
-			s := up(t, os.Environ(), "--queues", "orders,pay.fifo")
-			require.Contains(t, s.ready.Queues, "pay.fifo")
-			require.True(t, strings.HasPrefix(s.ready.AWSEndpoint, "http://127.0.0.1:"))
-			require.True(t, strings.HasPrefix(s.ready.RedisURL, "redis://127.0.0.1:"))
-			w, err := http.Get(s.ready.APIURL + "/v1/queues/orders") //nolint:noctx // a test
-			require.NoError(t, err)
-			require.NoError(t, w.Body.Close())
-			require.Equal(t, http.StatusOK, w.StatusCode)
+	t.Run("serves until a signal and leaves no child process", func(t *testing.T) {
+		t.Parallel()
+		for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+			t.Run(signal.String(), func(t *testing.T) {
+				t.Parallel()
+				s := up(t, os.Environ(), "--queues", "orders,pay.fifo")
+				require.Contains(t, s.ready.Queues, "pay.fifo")
+				require.True(t, strings.HasPrefix(s.ready.AWSEndpoint, "http://127.0.0.1:"))
+				require.True(t, strings.HasPrefix(s.ready.RedisURL, "redis://127.0.0.1:"))
+				w, err := http.Get(s.ready.APIURL + "/v1/queues/orders") //nolint:noctx // a test
+				require.NoError(t, err)
+				require.NoError(t, w.Body.Close())
+				require.Equal(t, http.StatusOK, w.StatusCode)
 
-			children := descendants(t, s.Process.Pid)
-			require.Len(t, children, 1+4*2, "a redis-server and two processes of each function")
-			require.NoError(t, s.Process.Signal(signal))
-			require.NoError(t, s.Wait(), "%s", s.errOut)
-			for _, pid := range children {
-				require.Eventually(t, func() bool { return !alive(pid) }, patience, 5*time.Millisecond)
-			}
-			require.Contains(t, s.out.String(), "Sluice is up")
-			require.Contains(t, s.out.String(), "stopping…")
-		})
-	}
+				children := descendants(t, s.Process.Pid)
+				require.Len(t, children, 1+4*2, "one redis-server and two processes per function")
+				require.NoError(t, s.Process.Signal(signal))
+				require.NoError(t, s.Wait(), "%s", s.errOut)
+				for _, pid := range children {
+					require.Eventually(t, func() bool { return !alive(pid) }, patience, 5*time.Millisecond)
+				}
+				require.Contains(t, s.out.String(), "Sluice is up")
+				require.Contains(t, s.out.String(), "stopping…")
+			})
+		}
+	})
+
+	t.Run("no redis-server: runs on miniredis and says so", func(t *testing.T) {
+		t.Parallel()
+		s := up(t, append(os.Environ(), "REDIS_SERVER=", "PATH="+pathWithout(t, "redis-server", "valkey-server")))
+		require.NoError(t, s.Process.Signal(syscall.SIGTERM))
+		require.NoError(t, s.Wait(), "%s", s.errOut)
+		require.Contains(t, s.out.String(), "embedded miniredis: there is no redis-server on the PATH")
+	})
+
+	t.Run("failed start: prints one line", func(t *testing.T) {
+		t.Parallel()
+		taken, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a loopback listen does not wait
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = taken.Close() })
+		for name, tc := range map[string]struct {
+			args []string
+			env  []string
+			want string
+		}{
+			"the port of the API is in use": {[]string{"--api-addr", taken.Addr().String(), "--aws-addr",
+				"127.0.0.1:0"}, os.Environ(), "choose another address for the API with --api-addr"},
+			"the AWS port is in use": {[]string{"--aws-addr", taken.Addr().String(), "--api-addr",
+				"127.0.0.1:0"}, os.Environ(), "choose another address for AWS with --aws-addr"},
+			"go is not installed": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0"},
+				[]string{"PATH=/nowhere"}, "go is not on the PATH"},
+			"the queue of a consumer does not exist": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0",
+				"--consumer", "x=./localstack/sampleconsumer"}, os.Environ(), `the queue "x", which is not among --queues`},
+			"the given Redis does not answer": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0",
+				"--redis", "redis://user:secret@127.0.0.1:1"}, os.Environ(),
+				"the Redis at redis://user:xxxxx@127.0.0.1:1 does not answer; start it, or leave --redis out"},
+			"the given Redis is no URL": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0",
+				"--redis", "localhost:6379"}, os.Environ(), "give a redis:// or rediss:// URL"},
+			"the name of a queue is invalid": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0",
+				"--queues", "or/ders"}, os.Environ(), `the queue "or/ders"`},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				cmd := exec.CommandContext(t.Context(), program, append([]string{"up", "--lock-nodes", "0"}, tc.args...)...)
+				cmd.Env = tc.env
+				var errOut bytes.Buffer
+				cmd.Stdout, cmd.Stderr = io.Discard, &errOut
+				require.Error(t, cmd.Run())
+				require.Equal(t, 1, cmd.ProcessState.ExitCode())
+				var lines []string
+				for line := range strings.Lines(errOut.String()) {
+					if !strings.HasPrefix(line, "building the functions") { // progress
+						lines = append(lines, line)
+					}
+				}
+				require.Len(t, lines, 1, "%s", errOut.String())
+				require.Contains(t, lines[0], tc.want)
+				require.NotContains(t, lines[0], "secret", "a password is never printed")
+			})
+		}
+	})
 }
 
-// The best of three, because other tests use the machine too.
-func TestTheStackIsUpInUnderThreeSecondsOnceBuilt(t *testing.T) {
+// The stack starts in under three seconds once it is built. The best of three starts counts, because other
+// tests use the machine.
+func TestUpTime(t *testing.T) {
 	best := time.Hour
 	for range 3 {
 		started := time.Now()
@@ -152,7 +212,7 @@ func pathWithout(t *testing.T, missing ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, from := range filepath.SplitList(os.Getenv("PATH")) {
-		programs, _ := os.ReadDir(from) // a PATH may name what is not there
+		programs, _ := os.ReadDir(from) // a folder of the PATH may not exist
 		for _, p := range programs {
 			if slices.Contains(missing, p.Name()) {
 				continue
@@ -166,69 +226,26 @@ func pathWithout(t *testing.T, missing ...string) string {
 	return dir
 }
 
-func TestWithoutARedisServerTheStackRunsOnMiniredisAndSaysSo(t *testing.T) {
+func TestUsage(t *testing.T) {
 	t.Parallel()
-	s := up(t, append(os.Environ(), "REDIS_SERVER=", "PATH="+pathWithout(t, "redis-server", "valkey-server")))
-	require.NoError(t, s.Process.Signal(syscall.SIGTERM))
-	require.NoError(t, s.Wait(), "%s", s.errOut)
-	require.Contains(t, s.out.String(), "embedded miniredis: there is no redis-server on the PATH")
-}
-
-func TestWhatHindersTheStartIsOneClearLine(t *testing.T) {
-	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a loopback listen does not wait
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = taken.Close() })
-	for name, tc := range map[string]struct {
-		args []string
-		env  []string
-		says string
-	}{
-		"the API's port is in use": {[]string{"--api-addr", taken.Addr().String(), "--aws-addr",
-			"127.0.0.1:0"}, os.Environ(), "choose another address for the API with --api-addr"},
-		"the AWS port is in use": {[]string{"--aws-addr", taken.Addr().String(), "--api-addr",
-			"127.0.0.1:0"}, os.Environ(), "choose another address for AWS with --aws-addr"},
-		"go is missing": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0"},
-			[]string{"PATH=/nowhere"}, "go is not on the PATH"},
-		"a consumer is for an unknown queue": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0",
-			"--consumer", "x=./localstack/sampleconsumer"}, os.Environ(), `the queue "x", which is not among --queues`},
-		"a queue's name is none": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0",
-			"--queues", "or/ders"}, os.Environ(), `the queue "or/ders"`},
+	for _, args := range [][]string{
+		{}, {"down"}, {"up", "--nonsense"}, {"up", "--consumer", "orders"},
+		{"up", "extra", "--api-addr", "127.0.0.1:0"}, {"demo", "extra"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cmd := exec.CommandContext(t.Context(), program, append([]string{"up", "--lock-nodes", "0"}, tc.args...)...)
-			cmd.Env = tc.env
-			var errOut bytes.Buffer
-			cmd.Stdout, cmd.Stderr = io.Discard, &errOut
-			require.Error(t, cmd.Run())
-			require.Equal(t, 1, cmd.ProcessState.ExitCode())
-			var lines []string
-			for line := range strings.Lines(errOut.String()) {
-				if !strings.HasPrefix(line, "building the functions") { // progress
-					lines = append(lines, line)
-				}
-			}
-			require.Len(t, lines, 1, "%s", errOut.String())
-			require.Contains(t, lines[0], tc.says)
-		})
-	}
-}
-
-func TestAMisusedCommandShowsHowItIsUsed(t *testing.T) {
-	t.Parallel()
-	for _, args := range [][]string{{}, {"down"}, {"up", "--nonsense"}, {"up", "--consumer", "orders"}} {
 		cmd := exec.CommandContext(t.Context(), program, args...)
 		out, err := cmd.CombinedOutput()
 		require.Error(t, err)
 		require.Equal(t, 2, cmd.ProcessState.ExitCode(), "%v", args)
 		require.Contains(t, string(out), "Usage: go run ./localstack <command>")
+		if len(args) > 1 && args[1] == "extra" {
+			require.Contains(t, string(out), `unexpected argument "extra"; `+args[0]+` takes flags only`)
+		}
 	}
 }
 
-func TestTheDemoUsesTheCommandLineWhereThereIsNoTofu(t *testing.T) {
+func TestDemo(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), program, "demo", "-without-tofu").CombinedOutput()
 	require.NoError(t, err, string(out))
-	require.Contains(t, string(out), "neither tofu nor terraform is here")
+	require.Contains(t, string(out), "neither tofu nor terraform is installed")
 	require.Contains(t, string(out), "sluice policies put exports, with a limit of 6")
 }

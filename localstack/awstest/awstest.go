@@ -1,5 +1,5 @@
-// Package awstest gives tests a local AWS. kumo stands in for it, since SQS and DynamoDB do not run
-// here.
+// Package awstest starts a local AWS for tests, which is kumo. Its name mirrors that of package
+// redistest.
 package awstest
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/sluicehq/sluice/localstack/localaws"
 )
 
-// AWS is a running local AWS of the test's own address; its state is shared by the process, so give
-// everything a unique name.
+// AWS is a running local AWS. All of a process share their state, so give each queue and table a
+// unique name.
 type AWS struct {
 	Config   aws.Config
 	Endpoint string
@@ -22,7 +22,7 @@ type AWS struct {
 	DynamoDB *dynamodb.Client
 }
 
-// Start starts one.
+// Start starts a local AWS for a test.
 func Start(t testing.TB) *AWS {
 	t.Helper()
 	c, err := localaws.Start("127.0.0.1:0")
@@ -34,7 +34,7 @@ func Start(t testing.TB) *AWS {
 	return &AWS{Config: cfg, Endpoint: c.Endpoint, SQS: sqs.NewFromConfig(cfg), DynamoDB: dynamodb.NewFromConfig(cfg)}
 }
 
-// CreateQueue makes a queue and returns its URL.
+// CreateQueue creates a queue and returns its URL.
 func (a *AWS) CreateQueue(t testing.TB, name string, attributes map[string]string) string {
 	t.Helper()
 	out, err := a.SQS.CreateQueue(context.Background(),
@@ -45,7 +45,7 @@ func (a *AWS) CreateQueue(t testing.TB, name string, attributes map[string]strin
 	return aws.ToString(out.QueueUrl)
 }
 
-// CreateTable makes a table and returns its name.
+// CreateTable creates a table and returns its name.
 func (a *AWS) CreateTable(t testing.TB, input *dynamodb.CreateTableInput) string {
 	t.Helper()
 	if _, err := a.DynamoDB.CreateTable(context.Background(), input); err != nil {

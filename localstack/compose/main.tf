@@ -1,4 +1,4 @@
-# The module on LocalStack: the same one, told that AWS is on this machine.
+# The module on LocalStack: the endpoints of the AWS provider are on this machine.
 
 terraform {
   required_version = ">= 1.8.0"
@@ -40,7 +40,7 @@ locals {
 }
 
 variable "architecture" {
-  description = "This machine's processor, as Docker runs it: arm64 or x86_64."
+  description = "Processor architecture of this machine's Docker: arm64 or x86_64."
   type        = string
   default     = "x86_64"
 }
@@ -52,12 +52,12 @@ module "sluice" {
   architecture = var.architecture
   queues       = { orders = {}, emails = {} }
 
-  # No API Gateway v2 and no ElastiCache in the Hobby plan: function URLs, which send the same payload, and the Valkey beside it.
+  # The Hobby plan has neither API Gateway v2 nor ElastiCache: use function URLs, which have the same payload, and the Valkey container.
   front_door     = "function_url"
   attach_vpc     = false
   existing_cache = { url = "redis://valkey:6379" }
 
-  # An account on LocalStack has 1000 instances in name only, and nobody is woken by its alarms.
+  # LocalStack has no concurrency quota to reserve, and nobody responds to its alarms.
   functions           = { for name in local.functions : name => { reserved_concurrency = -1 } }
   tracing             = false
   alarms              = { enabled = false }
@@ -66,11 +66,11 @@ module "sluice" {
 }
 
 output "endpoints" {
-  description = "Each function's URL."
+  description = "URLs of the functions."
   value       = module.sluice.endpoints
 }
 
 output "queue_urls" {
-  description = "The SQS queues."
+  description = "URLs of the SQS queues."
   value       = module.sluice.queue_urls
 }

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// answer is what came back from the API, with how long it took.
+// answer is an answer of the API.
 type answer struct {
 	status int
 	header http.Header
 	body   map[string]any
-	took   time.Duration
+	took   time.Duration // from the request to the end of the answer
 }
 
 func (a answer) text(field string) string    { s, _ := a.body[field].(string); return s }
@@ -30,8 +30,8 @@ func (a answer) instant(field string) (time.Time, error) {
 	return t, nil
 }
 
-// call sends one request; body is turned into JSON, nil sends none.
-func (s *story) call(ctx context.Context, method, path string, body any) (answer, error) {
+// call sends a request. The body is sent as JSON; nil sends no body.
+func (s *scenario) call(ctx context.Context, method, path string, body any) (answer, error) {
 	var content io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -55,7 +55,7 @@ func (s *story) call(ctx context.Context, method, path string, body any) (answer
 	text, err := io.ReadAll(response.Body)
 	a.took = time.Since(started)
 	if err != nil {
-		return a, fmt.Errorf("the answer to %s %s broke off: %w", method, path, err)
+		return a, fmt.Errorf("error reading the answer to %s %s: %w", method, path, err)
 	}
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &a.body); err != nil {
@@ -65,8 +65,8 @@ func (s *story) call(ctx context.Context, method, path string, body any) (answer
 	return a, nil
 }
 
-// want sends one request and demands a status.
-func (s *story) want(ctx context.Context, status int, method, path string, body any) (answer, error) {
+// want sends a request and returns an error if the answer has another status.
+func (s *scenario) want(ctx context.Context, status int, method, path string, body any) (answer, error) {
 	a, err := s.call(ctx, method, path, body)
 	if err == nil && a.status != status {
 		err = fmt.Errorf("%s %s: got %d, want %d: %v", method, path, a.status, status, a.body)

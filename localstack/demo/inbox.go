@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// inbox is an ordinary SQS consumer that remembers when each job arrived, and how often.
+// inbox is an SQS consumer that records when and how often each job arrived.
 type inbox struct {
 	client *sqs.Client
 	queue  string
@@ -27,7 +27,7 @@ type arrival struct {
 	body  string
 }
 
-// lateness is how long after its due time the job was in a consumer's hands.
+// lateness returns the time from run_at to the arrival at the consumer.
 func (a arrival) lateness() time.Duration { return a.at.Sub(a.runAt) }
 
 func newInbox(client *sqs.Client, queue string) *inbox {
@@ -41,18 +41,19 @@ func (i *inbox) receive(ctx context.Context) {
 			MessageAttributeNames: []string{"All"},
 		})
 		if err != nil {
-			continue // the next call tells, or the context has ended
+			continue // the next receive fails too, or the context has ended
 		}
 		now := time.Now()
 		for _, m := range out.Messages {
-			i.note(now, m)
+			i.record(now, m)
 			_, _ = i.client.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: aws.String(i.queue),
 				ReceiptHandle: m.ReceiptHandle})
 		}
 	}
 }
 
-func (i *inbox) note(now time.Time, m types.Message) {
+// record records the arrival of a message.
+func (i *inbox) record(now time.Time, m types.Message) {
 	attribute := func(name string) string { return aws.ToString(m.MessageAttributes[name].StringValue) }
 	var runAt int64
 	_, _ = fmt.Sscan(attribute("sluice-run-at"), &runAt)
@@ -64,7 +65,7 @@ func (i *inbox) note(now time.Time, m types.Message) {
 	i.changed = make(chan struct{})
 }
 
-// await returns the first arrival of a job, waiting for it up to timeout.
+// await returns the first arrival of a job. It waits up to timeout.
 func (i *inbox) await(ctx context.Context, id string, timeout time.Duration) (arrival, error) {
 	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()
@@ -78,14 +79,14 @@ func (i *inbox) await(ctx context.Context, id string, timeout time.Duration) (ar
 		select {
 		case <-changed:
 		case <-deadline.C:
-			return arrival{}, fmt.Errorf("job %s did not arrive in SQS within %s", id, timeout)
+			return arrival{}, fmt.Errorf("job %s did not arrive in SQS after %s", id, timeout)
 		case <-ctx.Done():
 			return arrival{}, ctx.Err()
 		}
 	}
 }
 
-// times is how often a job has arrived so far.
+// times returns how often a job has arrived.
 func (i *inbox) times(id string) int {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -8,19 +8,19 @@ import (
 
 const orders = "/v1/queues/orders/jobs"
 
-func playJobs(ctx context.Context, s *story) error {
+func showJobs(ctx context.Context, s *scenario) error {
 	job, err := s.want(ctx, http.StatusAccepted, http.MethodPost, orders,
 		object{"id": s.id("cancel-order-42"), "payload": object{"cancel": 42}, "delay_ms": 3_000})
 	if err != nil {
 		return err
 	}
-	s.tell("the job %s is taken in, due at %s (%s)", job.text("id"), job.text("run_at"), millis(job.took))
+	s.note("the job %s is accepted, due at %s (%s)", job.text("id"), job.text("run_at"), millis(job.took))
 	again, err := s.want(ctx, http.StatusOK, http.MethodPost, orders,
 		object{"id": job.text("id"), "payload": object{"cancel": 42}, "delay_ms": 3_000})
 	if err != nil {
 		return err
 	}
-	if err := s.check(again.is("duplicate"), "sent once more, it is known: no second job"); err != nil {
+	if err := s.check(again.is("duplicate"), "enqueued again with the same ID: a duplicate, no second job"); err != nil {
 		return err
 	}
 	paid, err := s.want(ctx, http.StatusAccepted, http.MethodPost, orders,
@@ -32,24 +32,24 @@ func playJobs(ctx context.Context, s *story) error {
 	if err != nil {
 		return err
 	}
-	if err := s.check(canceled.text("state") == "canceled", "order 43 is paid, so its job is canceled"); err != nil {
+	if err := s.check(canceled.text("state") == "canceled", "order 43 is paid: its job is canceled"); err != nil {
 		return err
 	}
 	if err := s.onTime(ctx, job.text("id")); err != nil {
 		return err
 	}
 	return s.check(s.inbox.times(paid.text("id")) == 0 && s.inbox.times(job.text("id")) == 1,
-		"order 43's job never came, and order 42's came once")
+		"the job of order 42 arrived once, the job of order 43 never")
 }
 
-// onTime awaits a job in SQS and shows its lateness, at the send and at the consumer.
-func (s *story) onTime(ctx context.Context, id string) error {
+// onTime waits for a job in SQS and checks its lateness at the consumer and at SQS.
+func (s *scenario) onTime(ctx context.Context, id string) error {
 	got, err := s.inbox.await(ctx, id, 10*time.Second)
 	if err != nil {
 		return err
 	}
 	if err := s.check(got.lateness() >= 0 && got.lateness() < time.Second,
-		"it is in a consumer's hands %s after it was due, and not before: %s", millis(got.lateness()),
+		"a consumer received the job %s after it was due, and not before: %s", millis(got.lateness()),
 		got.body); err != nil {
 		return err
 	}
@@ -65,12 +65,12 @@ func (s *story) onTime(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return s.check(!sent.Before(due), "SQS had accepted it %s after it was due; its state is %s", millis(sent.Sub(due)),
+	return s.check(!sent.Before(due), "SQS accepted it %s after it was due; its state is %s", millis(sent.Sub(due)),
 		state.text("state"))
 }
 
-// until reads a path until a condition holds, for up to ten seconds.
-func (s *story) until(ctx context.Context, path string, holds func(answer) bool) (answer, error) {
+// until reads a path until holds returns true, for up to ten seconds.
+func (s *scenario) until(ctx context.Context, path string, holds func(answer) bool) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for {
@@ -84,5 +84,6 @@ func (s *story) until(ctx context.Context, path string, holds func(answer) bool)
 	}
 }
 
-// id makes a name unique to this run, so that the story can be played again on the same stack.
-func (s *story) id(name string) string { return name + "-" + s.started.Format("150405.000") }
+// id returns a name that is unique to this run, so that the scenario can run again on the same
+// stack.
+func (s *scenario) id(name string) string { return name + "-" + s.started.Format("150405.000") }

@@ -11,9 +11,9 @@ const (
 	allLogins     = 20
 )
 
-func playLimits(ctx context.Context, s *story) error {
+func showLimits(ctx context.Context, s *scenario) error {
 	policy := object{
-		"description":    "five logins a minute for each address",
+		"description":    "five logins per minute and address",
 		"on_unavailable": "local", "local_share": 0.5,
 		"rules": []object{{"name": "per-minute", "algorithm": "sliding_window", "limit": allowedLogins,
 			"window_ms": 60_000}},
@@ -26,7 +26,7 @@ func playLimits(ctx context.Context, s *story) error {
 		"the policy login is stored, version %.0f", put.number("version")); err != nil {
 		return err
 	}
-	passed, denied := 0, 0
+	allowed, denied := 0, 0
 	var last, first429 answer
 	for range allLogins {
 		a, err := s.call(ctx, http.MethodPost, "/v1/limits/login/check", object{"key": s.id("203.0.113.7")})
@@ -35,7 +35,7 @@ func playLimits(ctx context.Context, s *story) error {
 		}
 		switch {
 		case a.status == http.StatusOK:
-			passed, last = passed+1, a
+			allowed, last = allowed+1, a
 		case a.status == http.StatusTooManyRequests && denied == 0:
 			denied, first429 = 1, a
 		case a.status == http.StatusTooManyRequests:
@@ -44,14 +44,14 @@ func playLimits(ctx context.Context, s *story) error {
 			return fmt.Errorf("a check answered %d: %v", a.status, a.body)
 		}
 	}
-	if err := s.check(passed == allowedLogins && denied == allLogins-allowedLogins, "%d pass, %d are denied", passed,
+	if err := s.check(allowed == allowedLogins && denied == allLogins-allowedLogins, "%d are allowed, %d are denied", allowed,
 		denied); err != nil {
 		return err
 	}
-	s.tell("the fifth:  200  RateLimit: %s  RateLimit-Policy: %s", last.header.Get("RateLimit"),
+	s.note("the fifth:  200  RateLimit: %s  RateLimit-Policy: %s", last.header.Get("RateLimit"),
 		last.header.Get("RateLimit-Policy"))
-	s.tell("the sixth:  429  RateLimit: %s  Retry-After: %s", first429.header.Get("RateLimit"),
+	s.note("the sixth:  429  RateLimit: %s  Retry-After: %s", first429.header.Get("RateLimit"),
 		first429.header.Get("Retry-After"))
 	return s.check(first429.text("violated") == "per-minute" && first429.header.Get("Retry-After") != "",
-		"the denial names the rule that denied, %q, and when to come back", first429.text("violated"))
+		"the denial names the rule, %q, and when to retry", first429.text("violated"))
 }

@@ -13,7 +13,7 @@ const (
 
 type object = map[string]any
 
-func playLock(ctx context.Context, s *story) error {
+func showLock(ctx context.Context, s *scenario) error {
 	ann, err := s.want(ctx, http.StatusOK, http.MethodPost, reportLock+"/acquire",
 		object{"owner": "worker-ann", "ttl_ms": 10_000})
 	if err != nil {
@@ -28,16 +28,16 @@ func playLock(ctx context.Context, s *story) error {
 		return err
 	}
 	if err := s.check(bob.text("code") == "lock_held" && bob.text("holder") == "worker-ann",
-		"worker-bob is refused: %s, by %s, for %.0f ms more", bob.text("code"), bob.text("holder"),
+		"worker-bob is refused: %s, by %s for another %.0f ms", bob.text("code"), bob.text("holder"),
 		bob.number("retry_after_ms")); err != nil {
 		return err
 	}
 	return s.handOver(ctx, ann)
 }
 
-// handOver lets bob wait for the lock while ann works, and measures how soon after her release he
-// has it.
-func (s *story) handOver(ctx context.Context, ann answer) error {
+// handOver makes worker-bob wait for the lock while worker-ann works, and measures the time from
+// the release to the acquisition.
+func (s *scenario) handOver(ctx context.Context, ann answer) error {
 	type outcome struct {
 		answer
 		at  time.Time
@@ -49,7 +49,7 @@ func (s *story) handOver(ctx context.Context, ann answer) error {
 			object{"owner": "worker-bob", "wait_ms": 8_000})
 		waiting <- outcome{a, time.Now(), err}
 	}()
-	s.tell("worker-bob waits for it; worker-ann works for %s, then releases", millis(hold))
+	s.note("worker-bob waits for the lock; worker-ann works for %s, then releases it", millis(hold))
 	if err := pause(ctx, hold); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (s *story) handOver(ctx context.Context, ann answer) error {
 	if err != nil {
 		return err
 	}
-	if err := s.check(state.is("held") && state.number("waiters") == 1, "the lock is held, and one waits"); err != nil {
+	if err := s.check(state.is("held") && state.number("waiters") == 1, "the lock is held and has one waiter"); err != nil {
 		return err
 	}
 	if _, err := s.want(ctx, http.StatusOK, http.MethodPost, reportLock+"/release",
@@ -69,12 +69,12 @@ func (s *story) handOver(ctx context.Context, ann answer) error {
 	if bob.err != nil {
 		return bob.err
 	}
-	if err := s.check(bob.at.Sub(released) < time.Second, "worker-bob has it %s after the release",
+	if err := s.check(bob.at.Sub(released) < time.Second, "worker-bob holds it %s after the release",
 		millis(bob.at.Sub(released))); err != nil {
 		return err
 	}
 	if err := s.check(bob.number("fence") > ann.number("fence"),
-		"his fence is higher: %.0f > %.0f, so a late write of worker-ann can be refused",
+		"its fence is higher, %.0f > %.0f: a resource can refuse a late write of worker-ann",
 		bob.number("fence"), ann.number("fence")); err != nil {
 		return err
 	}
@@ -91,6 +91,7 @@ func (s *story) handOver(ctx context.Context, ann answer) error {
 	return err
 }
 
+// millis formats a duration, rounded for reading.
 func millis(d time.Duration) string {
 	if d < 10*time.Millisecond {
 		return d.Round(10 * time.Microsecond).String()
@@ -98,6 +99,7 @@ func millis(d time.Duration) string {
 	return d.Round(time.Millisecond).String()
 }
 
+// pause waits for d, or returns an error when ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -7,46 +7,47 @@ import (
 	"time"
 )
 
+// promptly bounds the time of a call while Redis is unavailable.
 const promptly = 500 * time.Millisecond
 
-func playOutage(ctx context.Context, s *story) error {
+func showOutage(ctx context.Context, s *scenario) error {
 	before, err := s.want(ctx, http.StatusAccepted, http.MethodPost, orders,
-		object{"id": s.id("before-the-outage"), "payload": object{"taken": "before"}, "delay_ms": 6_000})
+		object{"id": s.id("before-the-outage"), "payload": object{"enqueued": "before"}, "delay_ms": 6_000})
 	if err != nil {
 		return err
 	}
 	if err := s.StopRedis(ctx); err != nil {
 		return fmt.Errorf("error stopping redis: %w", err)
 	}
-	s.tell("redis is down; one job is in it")
-	back := false
+	s.note("Redis is killed while it holds one job")
+	running := false
 	defer func() {
-		if !back { // leave the stack as it was found, also when a check fails
+		if !running { // also if a check fails, the stack has its Redis afterwards
 			_ = s.StartRedis(context.WithoutCancel(ctx))
 		}
 	}()
-	during, err := s.whileAway(ctx)
+	during, err := s.duringOutage(ctx)
 	if err != nil {
 		return err
 	}
 	if err := s.StartRedis(ctx); err != nil {
 		return fmt.Errorf("error starting redis: %w", err)
 	}
-	back = true
-	s.tell("redis is back")
+	running = true
+	s.note("Redis runs again, with its data")
 	return s.nothingLost(ctx, before.text("id"), during)
 }
 
-// whileAway shows the three degradations, and returns the ids of the jobs that were taken in: one
-// due at once, one due later.
-func (s *story) whileAway(ctx context.Context) ([]string, error) {
+// duringOutage shows how locks, limits and jobs degrade. It returns the IDs of the jobs that it
+// enqueued: one due immediately and one due later.
+func (s *scenario) duringOutage(ctx context.Context) ([]string, error) {
 	lock, err := s.want(ctx, http.StatusServiceUnavailable, http.MethodPost, reportLock+"/acquire",
 		object{"owner": "worker-cyd"})
 	if err != nil {
 		return nil, err
 	}
 	if err := s.check(lock.text("code") == "store_unavailable" && lock.took < promptly,
-		"a lock fails at once: 503 %s after %s, Retry-After: %s", lock.text("code"), millis(lock.took),
+		"a lock fails fast: 503 %s after %s, Retry-After: %s", lock.text("code"), millis(lock.took),
 		lock.header.Get("Retry-After")); err != nil {
 		return nil, err
 	}
@@ -63,12 +64,12 @@ func (s *story) whileAway(ctx context.Context) ([]string, error) {
 	var ids []string
 	for name, delay := range map[string]int{"during-now": 0, "during-later": 4_000} {
 		job, err := s.want(ctx, http.StatusAccepted, http.MethodPost, orders,
-			object{"id": s.id(name), "payload": object{"taken": name}, "delay_ms": delay})
+			object{"id": s.id(name), "payload": object{"enqueued": name}, "delay_ms": delay})
 		if err != nil {
 			return nil, err
 		}
 		if err := s.check(job.header.Get("Sluice-Degraded") == "enqueue-outbox",
-			"the job %s is still taken in: 202, Sluice-Degraded: %s, after %s", name, job.header.Get("Sluice-Degraded"),
+			"the job %s is still accepted: 202, Sluice-Degraded: %s, after %s", name, job.header.Get("Sluice-Degraded"),
 			millis(job.took)); err != nil {
 			return nil, err
 		}
@@ -78,10 +79,10 @@ func (s *story) whileAway(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ids, s.check(true, "a job that was due reached SQS all the same: %s", now.body)
+	return ids, s.check(true, "a job that was due reached SQS without Redis: %s", now.body)
 }
 
-func (s *story) nothingLost(ctx context.Context, before string, during []string) error {
+func (s *scenario) nothingLost(ctx context.Context, before string, during []string) error {
 	lock, err := s.eventually(ctx, http.MethodPost, reportLock+"/acquire", object{"owner": "worker-dan"})
 	if err != nil {
 		return err
@@ -95,26 +96,25 @@ func (s *story) nothingLost(ctx context.Context, before string, during []string)
 			return err
 		}
 	}
-	if err := pause(ctx, 1500*time.Millisecond); err != nil { // time for a second delivery to show itself
+	if err := pause(ctx, 1500*time.Millisecond); err != nil { // time for a second delivery
 		return err
 	}
 	once := true
 	for _, id := range all {
 		once = once && s.inbox.times(id) == 1
 	}
-	if err := s.check(once, "all three jobs arrived, each once: nothing was lost, nothing was doubled"); err != nil {
+	if err := s.check(once, "all three jobs arrived once: none was lost, none was duplicated"); err != nil {
 		return err
 	}
 	limited, err := s.eventually(ctx, http.MethodPost, "/v1/limits/login/check", object{"key": s.id("198.51.100.10")})
 	if err != nil {
 		return err
 	}
-	return s.check(!limited.is("degraded"), "the limiter counts in redis again, without a restart")
+	return s.check(!limited.is("degraded"), "the limiter counts in Redis again, without a restart")
 }
 
-// eventually repeats a call until it is answered with 200 and without degradation, for up to ten
-// seconds.
-func (s *story) eventually(ctx context.Context, method, path string, body any) (answer, error) {
+// eventually repeats a call until the answer is 200 and not degraded, for up to ten seconds.
+func (s *scenario) eventually(ctx context.Context, method, path string, body any) (answer, error) {
 	deadline := time.Now().Add(10 * time.Second)
 	for {
 		a, err := s.call(ctx, method, path, body)

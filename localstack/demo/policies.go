@@ -13,37 +13,37 @@ import (
 const (
 	firstLimit, secondLimit = 3, 6
 
-	// inForce is what is promised for a changed policy.
+	// inForce is the promised time until every process uses a changed policy.
 	inForce = 5 * time.Second
-	// inARow is how many answers must be the new policy's, since each of several processes has a
-	// cache of its own.
+	// inARow is how many consecutive answers must use the new policy. Each process has its own
+	// cache.
 	inARow = 12
 )
 
-// playPolicies declares a limit in HCL, and changes it. Without OpenTofu and Terraform it does the
+// showPolicies declares a limit in HCL and changes it. Without OpenTofu and Terraform it does the
 // same with the command line.
-func playPolicies(ctx context.Context, s *story) error {
+func showPolicies(ctx context.Context, s *scenario) error {
 	declare := s.declare
 	if s.Tofu == nil {
-		s.tell("neither tofu nor terraform is here (`make tofu` builds one), so that this is told with the command line")
+		s.note("neither tofu nor terraform is installed (`make tofu` builds one): using the command line")
 		declare = s.putPolicy
 	}
 	if err := declare(ctx, firstLimit); err != nil {
 		return err
 	}
 	key := s.id("customer-7")
-	passed := 0
+	allowed := 0
 	for range firstLimit + 1 {
 		a, err := s.call(ctx, http.MethodPost, "/v1/limits/exports/check", object{"key": key})
 		if err != nil {
 			return err
 		}
 		if a.status == http.StatusOK {
-			passed++
+			allowed++
 		}
 	}
-	if err := s.check(passed == firstLimit, "the next %d requests are limited by it: %d pass, and one is denied",
-		firstLimit+1, passed); err != nil {
+	if err := s.check(allowed == firstLimit, "it limits the next %d requests: %d are allowed, one is denied",
+		firstLimit+1, allowed); err != nil {
 		return err
 	}
 	if err := declare(ctx, secondLimit); err != nil {
@@ -54,7 +54,7 @@ func playPolicies(ctx context.Context, s *story) error {
 		return err
 	}
 	if err := s.check(took <= inForce,
-		"%d in a row were answered by the new limit %s after the change; promised are %s", inARow, millis(took),
+		"%d consecutive answers use the new limit, the first %s after the change; %s is promised", inARow, millis(took),
 		inForce); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func playPolicies(ctx context.Context, s *story) error {
 }
 
 // declare applies the policy in HCL.
-func (s *story) declare(ctx context.Context, limit int) error {
+func (s *scenario) declare(ctx context.Context, limit int) error {
 	if err := s.Tofu.Write(hcl(limit)); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s *story) declare(ctx context.Context, limit int) error {
 	}
 	summary := regexp.MustCompile(`Apply complete! Resources: (.*)\.`).FindStringSubmatch(out)
 	if summary == nil {
-		return fmt.Errorf("the apply did not say what it did: %s", out)
+		return fmt.Errorf("the output of the apply has no summary: %s", out)
 	}
 	return s.check(true, `%s apply of `+"`rules = [provider::sluice::rate(\"%d/h\")]`"+`: %s`, s.ToolName, limit,
 		summary[1])
@@ -97,7 +97,7 @@ resource "sluice_limiter_policy" "exports" {
 }
 
 // putPolicy stores the same policy with the command line.
-func (s *story) putPolicy(ctx context.Context, limit int) error {
+func (s *scenario) putPolicy(ctx context.Context, limit int) error {
 	policy := fmt.Sprintf(`{"rules": [{"name": "per-1h", "algorithm": "gcra", "limit": %d, "window_ms": 3600000}]}`,
 		limit)
 	if _, err := s.Sluice(ctx, policy, "policies", "put", "exports"); err != nil {
@@ -106,9 +106,9 @@ func (s *story) putPolicy(ctx context.Context, limit int) error {
 	return s.check(true, "sluice policies put exports, with a limit of %d", limit)
 }
 
-// awaitLimit peeks until many answers in a row are the new limit's, and returns when the first of
-// them was there.
-func (s *story) awaitLimit(ctx context.Context, key string) (time.Duration, error) {
+// awaitLimit peeks until inARow consecutive answers use the new limit, and returns the time from
+// the change to the first of them.
+func (s *scenario) awaitLimit(ctx context.Context, key string) (time.Duration, error) {
 	changed, first, row := time.Now(), time.Duration(0), 0
 	for row < inARow {
 		a, err := s.want(ctx, http.StatusOK, http.MethodGet, "/v1/limits/exports?key="+key, nil)
@@ -124,22 +124,22 @@ func (s *story) awaitLimit(ctx context.Context, key string) (time.Duration, erro
 			row++
 		}
 		if time.Since(changed) > 2*inForce {
-			return 0, errors.New("the changed policy does not come into force")
+			return 0, errors.New("the changed policy is not used")
 		}
-		if err := wait(ctx, 50*time.Millisecond); err != nil {
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
 			return 0, err
 		}
 	}
 	return first, nil
 }
 
-// refuseAtPlanTime shows that a mistake never reaches the service, and that nothing is left to do.
-func (s *story) refuseAtPlanTime(ctx context.Context) error {
+// refuseAtPlanTime shows that a plan finds no drift, and that a plan detects a mistake.
+func (s *scenario) refuseAtPlanTime(ctx context.Context) error {
 	out, err := s.Tofu.Run(ctx, "plan", "-no-color", "-input=false")
 	if err != nil {
 		return err
 	}
-	if err := s.check(strings.Contains(out, "No changes"), "a plan finds nothing left to do"); err != nil {
+	if err := s.check(strings.Contains(out, "No changes"), "a plan finds no changes"); err != nil {
 		return err
 	}
 	if err := s.Tofu.Write(strings.Replace(hcl(secondLimit), "overwrite = true", `mode      = "off"`, 1)); err != nil {
@@ -147,14 +147,5 @@ func (s *story) refuseAtPlanTime(ctx context.Context) error {
 	}
 	out, err = s.Tofu.Run(ctx, "plan", "-no-color", "-input=false")
 	refusal := regexp.MustCompile(`mode must be [^.]*\.`).FindString(strings.Join(strings.Fields(out), " "))
-	return s.check(err != nil && refusal != "", "a mistake is found by the plan: %s", refusal)
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("the demo was stopped: %w", ctx.Err())
-	}
+	return s.check(err != nil && refusal != "", "the plan detects a mistake: %s", refusal)
 }

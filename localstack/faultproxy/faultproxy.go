@@ -1,6 +1,6 @@
-// Package faultproxy stands in front of the local AWS and makes SQS fail as it does at AWS, now and
-// then: whole batches, single entries, throttling, and answers that are lost after the messages
-// were accepted. What it does follows a seed.
+// Package faultproxy is a proxy of the local AWS that injects failures of SQS: errors, throttling,
+// batches of which some entries fail, and answers that are lost after the messages were accepted. A
+// seed determines the failures.
 package faultproxy
 
 import (
@@ -19,21 +19,21 @@ import (
 	"time"
 )
 
-// Faults are the shares of SendMessageBatch calls that fail in each way; together at most 1.
+// Faults holds the share of SendMessageBatch calls that fail in each way. Their sum is at most 1.
 type Faults struct {
-	// Error answers 500, and nothing was accepted.
+	// Error answers 500; no message is accepted.
 	Error float64
-	// Throttled answers that there are too many requests.
+	// Throttled answers RequestThrottled; no message is accepted.
 	Throttled float64
-	// Partial accepts some entries and fails the others.
+	// Partial accepts every other entry and fails the rest.
 	Partial float64
-	// Lost accepts everything, and then the connection breaks.
+	// Lost accepts all entries and then closes the connection without an answer.
 	Lost float64
 }
 
-// Proxy is a running one.
+// Proxy is a running proxy.
 type Proxy struct {
-	// URL is where it listens.
+	// URL is the URL of the proxy.
 	URL string
 
 	server *http.Server
@@ -44,27 +44,30 @@ type Proxy struct {
 	base   string
 	faults Faults
 	counts map[string]int
-	lost   map[string]int // job id → how often its acceptance was not told
+	lost   map[string]int // job ID → number of lost acceptances
 }
 
-// Start runs a proxy without a target and without faults.
+// Start starts a proxy without a target and without faults.
 func Start(seed uint64) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a loopback listen does not wait
 	if err != nil {
 		return nil, fmt.Errorf("error listening: %w", err)
 	}
 	p := &Proxy{
-		URL: "http://" + listener.Addr().String(), random: rand.New(rand.NewPCG(seed, seed)), counts: make(map[string]int), lost: make(map[string]int), //nolint:gosec // faults follow a seed
+		URL:    "http://" + listener.Addr().String(),
+		random: rand.New(rand.NewPCG(seed, seed)), //nolint:gosec // the faults must be reproducible
+		counts: make(map[string]int),
+		lost:   make(map[string]int),
 	}
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
 	go func() { _ = p.server.Serve(listener) }()
 	return p, nil
 }
 
-// Close ends it.
+// Close stops the proxy.
 func (p *Proxy) Close() error { return p.server.Close() }
 
-// Target says where calls go.
+// Target sets the endpoint to which calls are forwarded.
 func (p *Proxy) Target(endpoint string) error {
 	u, err := url.Parse(endpoint)
 	if err != nil {
@@ -88,21 +91,21 @@ func (p *Proxy) Set(f Faults) {
 	p.faults = f
 }
 
-// Counts are how often each fault happened: error, throttled, partial, lost.
+// Counts returns how often each fault was injected: error, throttled, partial, lost.
 func (p *Proxy) Counts() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.counts)
 }
 
-// Lost is how often the acceptance of a job's message was not told.
+// Lost returns how often the answer that accepted the message of a job was lost.
 func (p *Proxy) Lost(jobID string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.lost[jobID]
 }
 
-// entry is a message of a batch, as far as the proxy looks at it.
+// entry is the part of a message of a batch that the proxy uses.
 type entry struct {
 	ID         string `json:"Id"`
 	Attributes map[string]struct {
@@ -131,6 +134,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.sendBatch(w, r, target, body)
 }
 
+// sendBatch forwards a batch, or injects a fault.
 func (p *Proxy) sendBatch(w http.ResponseWriter, r *http.Request, target http.Handler, body []byte) {
 	forward := func(w http.ResponseWriter, body []byte) {
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -145,7 +149,7 @@ func (p *Proxy) sendBatch(w http.ResponseWriter, r *http.Request, target http.Ha
 	case "lost":
 		answer := &recorder{header: make(http.Header)}
 		forward(answer, body)
-		p.noteLost(body)
+		p.recordLost(body)
 		if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
 			_ = c.Close()
 		}
@@ -156,7 +160,7 @@ func (p *Proxy) sendBatch(w http.ResponseWriter, r *http.Request, target http.Ha
 	}
 }
 
-// draw picks a fault, or none.
+// draw returns the name of a random fault, or "".
 func (p *Proxy) draw() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,7 +179,8 @@ func (p *Proxy) draw() string {
 	return ""
 }
 
-func (p *Proxy) noteLost(body []byte) {
+// recordLost counts the lost acceptance of each job of a batch.
+func (p *Proxy) recordLost(body []byte) {
 	var batch struct{ Entries []entry }
 	if json.Unmarshal(body, &batch) != nil {
 		return
@@ -187,7 +192,7 @@ func (p *Proxy) noteLost(body []byte) {
 	}
 }
 
-// partial forwards every other entry, and says of the rest that it failed.
+// partial forwards every other entry and answers that the rest failed.
 func (p *Proxy) partial(w http.ResponseWriter, body []byte, forward func(http.ResponseWriter, []byte)) {
 	var batch map[string]json.RawMessage
 	var entries []json.RawMessage
@@ -205,7 +210,7 @@ func (p *Proxy) partial(w http.ResponseWriter, body []byte, forward func(http.Re
 		var e entry
 		_ = json.Unmarshal(raw, &e)
 		failed = append(failed, map[string]any{"Id": e.ID, "Code": "InternalError", "SenderFault": false,
-			"Message": "a fault of the proxy"})
+			"Message": "injected by the proxy"})
 	}
 	batch["Entries"], _ = json.Marshal(kept)
 	fewer, _ := json.Marshal(batch)
@@ -225,10 +230,10 @@ func refuse(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
 	w.Header().Set("X-Amzn-Query-Error", code+";Sender")
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintf(w, `{"__type":"com.amazonaws.sqs#%s","message":"a fault of the proxy"}`, code)
+	_, _ = fmt.Fprintf(w, `{"__type":"com.amazonaws.sqs#%s","message":"injected by the proxy"}`, code)
 }
 
-// recorder keeps an answer.
+// recorder records an answer.
 type recorder struct {
 	header http.Header
 	body   bytes.Buffer

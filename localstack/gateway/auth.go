@@ -16,16 +16,16 @@ import (
 	"github.com/sluicehq/sluice/shared/routes"
 )
 
-// Authorizer is a function that is asked before a route's own.
+// Authorizer is a function that decides whether the function of a route is invoked.
 type Authorizer struct {
 	Function string
-	// IdentitySource are selections such as "$request.header.x-api-key"; a request that lacks one
-	// is answered 401 without asking.
+	// IdentitySource lists selections such as "$request.header.x-api-key". A request without one of
+	// them is refused with 401, and the authorizer is not invoked.
 	IdentitySource []string
 }
 
-// authenticate fills in the caller of a signed request, and refuses what is not or not rightly
-// signed.
+// authenticate adds the caller of a signed request to the event. It refuses an invalid signature,
+// and a missing one if RequireIAM is set.
 func (g *Gateway) authenticate(w http.ResponseWriter, r *http.Request, body []byte, e *event) bool {
 	key, scope, signed := credential(r.Header.Get("Authorization"))
 	if !signed {
@@ -47,7 +47,7 @@ func (g *Gateway) authenticate(w http.ResponseWriter, r *http.Request, body []by
 	return true
 }
 
-// credential reads "AWS4-HMAC-SHA256 Credential=KEY/DATE/REGION/SERVICE/aws4_request, …".
+// credential parses "AWS4-HMAC-SHA256 Credential=KEY/DATE/REGION/SERVICE/aws4_request, …".
 func credential(authorization string) (key string, scope []string, ok bool) {
 	_, rest, found := strings.Cut(authorization, "AWS4-HMAC-SHA256 Credential=")
 	if !found {
@@ -61,13 +61,13 @@ func credential(authorization string) (key string, scope []string, ok bool) {
 	return parts[0], parts[1:], true
 }
 
-// verify signs the request once more with the secret of its key, over the headers it names, and
-// compares. See
+// verify signs the request again with the secret of its key, over the headers that it names, and
+// compares the signatures. See
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html.
 func (g *Gateway) verify(r *http.Request, key string, scope []string, body []byte) bool {
-	secret, known := g.cfg.Credentials[key]
+	secret, ok := g.cfg.Credentials[key]
 	at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
-	if !known || err != nil || time.Since(at).Abs() > 5*time.Minute {
+	if !ok || err != nil || time.Since(at).Abs() > 5*time.Minute {
 		return false
 	}
 	given := r.Header.Get("Authorization")
@@ -92,10 +92,11 @@ func (g *Gateway) verify(r *http.Request, key string, scope []string, body []byt
 	return subtle.ConstantTimeCompare([]byte(again.Header.Get("Authorization")), []byte(given)) == 1
 }
 
-// authorize asks the route's authorizer, when it has one, and passes its context on.
+// authorize invokes the authorizer of the route, if it has one, and adds the context of its answer
+// to the event.
 func (g *Gateway) authorize(w http.ResponseWriter, r *http.Request, route routes.Route, e *event) bool {
-	authorizer, guarded := g.cfg.Authorizers[route.Key()]
-	if !guarded {
+	authorizer, ok := g.cfg.Authorizers[route.Key()]
+	if !ok {
 		return true
 	}
 	var identity []string
@@ -137,6 +138,7 @@ func authorizerEvent(e *event, identity []string) []byte {
 	return text
 }
 
+// selection returns the value of an identity source.
 func selection(source string, e *event) string {
 	if name, ok := strings.CutPrefix(source, "$request.header."); ok {
 		return e.Headers[strings.ToLower(name)]

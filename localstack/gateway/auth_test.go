@@ -20,64 +20,67 @@ import (
 
 const keyID = "AKIDEXAMPLE"
 
-func TestSignaturesAreVerified(t *testing.T) {
+func TestAuthenticate(t *testing.T) {
 	t.Parallel()
-	right := aws.Credentials{AccessKeyID: keyID, SecretAccessKey: "right"}
-	for name, tc := range map[string]struct {
-		credentials aws.Credentials
-		age         time.Duration
-		change      func(*http.Request)
-		status      int
-	}{
-		"a right one passes": {right, 0, func(*http.Request) {}, 200},
-		"one of another secret is refused": {aws.Credentials{AccessKeyID: keyID, SecretAccessKey: "wrong"}, 0,
-			func(*http.Request) {}, 403},
-		"one of an unknown key is refused": {aws.Credentials{AccessKeyID: "OTHER", SecretAccessKey: "right"}, 0,
-			func(*http.Request) {}, 403},
-		"one of six minutes ago is refused": {right, 6 * time.Minute, func(*http.Request) {}, 403},
-		"an altered query is refused":       {right, 0, func(r *http.Request) { r.URL.RawQuery = "limit=2" }, 403},
-		"an altered path is refused": {right, 0, func(r *http.Request) {
-			r.URL.Path = "/v1/queues/other/pause"
-		}, 403},
-		"an altered signed header is refused": {right, 0, func(r *http.Request) {
-			r.Header.Set("X-Amz-Date", time.Now().Add(time.Minute).UTC().Format("20060102T150405Z"))
-		}, 403},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url := door(t, &function{answer: ok}, func(c *gateway.Config) {
-				c.RequireIAM, c.Credentials = true, map[string]string{keyID: "right"}
+	t.Run("verifies signatures", func(t *testing.T) {
+		t.Parallel()
+		right := aws.Credentials{AccessKeyID: keyID, SecretAccessKey: "right"}
+		for name, tc := range map[string]struct {
+			credentials aws.Credentials
+			age         time.Duration
+			change      func(*http.Request)
+			status      int
+		}{
+			"a right one passes": {right, 0, func(*http.Request) {}, 200},
+			"one of another secret is refused": {aws.Credentials{AccessKeyID: keyID, SecretAccessKey: "wrong"}, 0,
+				func(*http.Request) {}, 403},
+			"one of an unknown key is refused": {aws.Credentials{AccessKeyID: "OTHER", SecretAccessKey: "right"}, 0,
+				func(*http.Request) {}, 403},
+			"one of six minutes ago is refused": {right, 6 * time.Minute, func(*http.Request) {}, 403},
+			"an altered query is refused":       {right, 0, func(r *http.Request) { r.URL.RawQuery = "limit=2" }, 403},
+			"an altered path is refused": {right, 0, func(r *http.Request) {
+				r.URL.Path = "/v1/queues/other/pause"
+			}, 403},
+			"an altered signed header is refused": {right, 0, func(r *http.Request) {
+				r.Header.Set("X-Amz-Date", time.Now().Add(time.Minute).UTC().Format("20060102T150405Z"))
+			}, 403},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				url := door(t, &function{answer: ok}, func(c *gateway.Config) {
+					c.RequireIAM, c.Credentials = true, map[string]string{keyID: "right"}
+				})
+				body := []byte(`{"until":null}`)
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/queues/a%20b/pause?limit=1",
+					bytes.NewReader(body))
+				require.NoError(t, err)
+				sum := sha256.Sum256(body)
+				require.NoError(t, v4.NewSigner().SignHTTP(t.Context(), tc.credentials, r, hex.EncodeToString(sum[:]),
+					"execute-api", "eu-central-1", time.Now().Add(-tc.age)))
+				tc.change(r)
+				w, err := http.DefaultClient.Do(r)
+				require.NoError(t, err)
+				require.NoError(t, w.Body.Close())
+				require.Equal(t, tc.status, w.StatusCode)
 			})
-			body := []byte(`{"until":null}`)
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/queues/a%20b/pause?limit=1",
-				bytes.NewReader(body))
-			require.NoError(t, err)
-			sum := sha256.Sum256(body)
-			require.NoError(t, v4.NewSigner().SignHTTP(t.Context(), tc.credentials, r, hex.EncodeToString(sum[:]),
-				"execute-api", "eu-central-1", time.Now().Add(-tc.age)))
-			tc.change(r)
-			w, err := http.DefaultClient.Do(r)
-			require.NoError(t, err)
-			require.NoError(t, w.Body.Close())
-			require.Equal(t, tc.status, w.StatusCode)
-		})
-	}
-}
+		}
+	})
 
-func TestAnAlteredBodyIsRefused(t *testing.T) {
-	t.Parallel()
-	url := door(t, &function{answer: ok}, func(c *gateway.Config) { c.Credentials = map[string]string{keyID: "right"} })
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/queues/q/pause",
-		bytes.NewReader([]byte(`{"a":2}`)))
-	require.NoError(t, err)
-	sum := sha256.Sum256([]byte(`{"a":1}`))
-	require.NoError(t, v4.NewSigner().SignHTTP(t.Context(),
-		aws.Credentials{AccessKeyID: keyID, SecretAccessKey: "right"}, r,
-		hex.EncodeToString(sum[:]), "execute-api", "eu-central-1", time.Now()))
-	w, err := http.DefaultClient.Do(r)
-	require.NoError(t, err)
-	require.NoError(t, w.Body.Close())
-	require.Equal(t, http.StatusForbidden, w.StatusCode)
+	t.Run("refuses a body that was changed", func(t *testing.T) {
+		t.Parallel()
+		url := door(t, &function{answer: ok}, func(c *gateway.Config) { c.Credentials = map[string]string{keyID: "right"} })
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/queues/q/pause",
+			bytes.NewReader([]byte(`{"a":2}`)))
+		require.NoError(t, err)
+		sum := sha256.Sum256([]byte(`{"a":1}`))
+		require.NoError(t, v4.NewSigner().SignHTTP(t.Context(),
+			aws.Credentials{AccessKeyID: keyID, SecretAccessKey: "right"}, r,
+			hex.EncodeToString(sum[:]), "execute-api", "eu-central-1", time.Now()))
+		w, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, w.Body.Close())
+		require.Equal(t, http.StatusForbidden, w.StatusCode)
+	})
 }
 
 // authorizer is a stand-in for an authorizer function in front of another.
@@ -109,34 +112,37 @@ func guarded(t *testing.T, a *authorizer) string {
 	})
 }
 
-func TestARequestAuthorizerDecidesBeforeTheFunction(t *testing.T) {
+func TestAuthorize(t *testing.T) {
 	t.Parallel()
-	a := &authorizer{function: function{answer: ok}, verdict: `{"isAuthorized":true,"context":{"remaining":4}}`}
-	w, _ := send(t, http.MethodGet, guarded(t, a)+"/v1/queues?tenant=t1", nil, "X-Api-Key", "k1")
-	require.Equal(t, http.StatusOK, w.StatusCode)
-	require.Equal(t, "2.0", a.question.Version)
-	require.Equal(t, "REQUEST", a.question.Type)
-	require.Equal(t, []string{"k1", "t1", "127.0.0.1"}, a.question.IdentitySource)
-	require.Equal(t, "GET /v1/queues", a.question.RouteKey)
-	require.Equal(t, map[string]any{"remaining": 4.0}, a.asked[0].RequestContext.Authorizer.Lambda,
-		"its context reaches the function")
-}
-
-func TestARefusalOfAnAuthorizerIsA403AndTheFunctionIsNotAsked(t *testing.T) {
-	t.Parallel()
-	for verdict, status := range map[string]int{`{"isAuthorized":false}`: 403, `oops`: 500} {
-		a := &authorizer{verdict: verdict}
+	t.Run("allows: invokes the function with the authorizer's context", func(t *testing.T) {
+		t.Parallel()
+		a := &authorizer{function: function{answer: ok}, verdict: `{"isAuthorized":true,"context":{"remaining":4}}`}
 		w, _ := send(t, http.MethodGet, guarded(t, a)+"/v1/queues?tenant=t1", nil, "X-Api-Key", "k1")
-		require.Equal(t, status, w.StatusCode)
-		require.Empty(t, a.asked)
-	}
-}
+		require.Equal(t, http.StatusOK, w.StatusCode)
+		require.Equal(t, "2.0", a.question.Version)
+		require.Equal(t, "REQUEST", a.question.Type)
+		require.Equal(t, []string{"k1", "t1", "127.0.0.1"}, a.question.IdentitySource)
+		require.Equal(t, "GET /v1/queues", a.question.RouteKey)
+		require.Equal(t, map[string]any{"remaining": 4.0}, a.asked[0].RequestContext.Authorizer.Lambda,
+			"its context reaches the function")
+	})
 
-func TestARequestWithoutItsIdentityIsA401AndNobodyIsAsked(t *testing.T) {
-	t.Parallel()
-	a := &authorizer{verdict: `{"isAuthorized":true}`}
-	w, text := send(t, http.MethodGet, guarded(t, a)+"/v1/queues", nil, "X-Api-Key", "k1")
-	require.Equal(t, http.StatusUnauthorized, w.StatusCode)
-	require.JSONEq(t, `{"message":"Unauthorized"}`, text)
-	require.Empty(t, a.question.Type)
+	t.Run("denies: answers 403 without invoking the function", func(t *testing.T) {
+		t.Parallel()
+		for verdict, status := range map[string]int{`{"isAuthorized":false}`: 403, `oops`: 500} {
+			a := &authorizer{verdict: verdict}
+			w, _ := send(t, http.MethodGet, guarded(t, a)+"/v1/queues?tenant=t1", nil, "X-Api-Key", "k1")
+			require.Equal(t, status, w.StatusCode)
+			require.Empty(t, a.asked)
+		}
+	})
+
+	t.Run("no identity: answers 401 without invoking anything", func(t *testing.T) {
+		t.Parallel()
+		a := &authorizer{verdict: `{"isAuthorized":true}`}
+		w, text := send(t, http.MethodGet, guarded(t, a)+"/v1/queues", nil, "X-Api-Key", "k1")
+		require.Equal(t, http.StatusUnauthorized, w.StatusCode)
+		require.JSONEq(t, `{"message":"Unauthorized"}`, text)
+		require.Empty(t, a.question.Type)
+	})
 }

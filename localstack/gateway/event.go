@@ -23,7 +23,7 @@ const (
 	stage     = "$default"
 )
 
-// event is a request as a function sees it.
+// event is the event of a request.
 type event struct{ events.APIGatewayV2HTTPRequest }
 
 func newEvent(r *http.Request, route routes.Route, params map[string]string, body []byte,
@@ -55,12 +55,12 @@ func newEvent(r *http.Request, route routes.Route, params map[string]string, bod
 }
 
 func (e event) marshal() []byte {
-	text, _ := json.Marshal(e.APIGatewayV2HTTPRequest) // strings and maps of strings always marshal
+	text, _ := json.Marshal(e.APIGatewayV2HTTPRequest) // strings and maps of strings cannot fail
 	return text
 }
 
-// headers are lower-case, with repeats joined by commas; cookies stand apart. What the caller says
-// of earlier hops stands before its address.
+// headers returns the headers of the event: names in lower case, repeated headers joined by commas,
+// without cookies. X-Forwarded-For ends with the address of the caller.
 func headers(r *http.Request, source string, length int) map[string]string {
 	out := make(map[string]string, len(r.Header)+4)
 	for name, values := range r.Header {
@@ -85,7 +85,7 @@ func cookies(r *http.Request) []string {
 	return out
 }
 
-// query joins repeats with commas.
+// query returns the query of the event, with repeated parameters joined by commas.
 func query(r *http.Request) map[string]string {
 	out := make(map[string]string)
 	for name, values := range r.URL.Query() {
@@ -94,7 +94,7 @@ func query(r *http.Request) map[string]string {
 	return out
 }
 
-// isText tells the media types whose bodies API Gateway passes on as they are.
+// isText reports whether API Gateway passes a body of this media type as text, not as base64.
 func isText(contentType string) bool {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -108,8 +108,8 @@ func isText(contentType string) bool {
 	}
 }
 
-// writeAnswer writes what a function returned, or reports that it is no response at all. JSON
-// without a statusCode is a 200 with that JSON.
+// writeAnswer writes the answer of a function and reports whether it is valid. JSON without a
+// statusCode is the body of a 200.
 func writeAnswer(w http.ResponseWriter, answer []byte) bool {
 	var shape map[string]json.RawMessage
 	if err := json.Unmarshal(answer, &shape); err != nil || shape["statusCode"] == nil {
@@ -117,7 +117,7 @@ func writeAnswer(w http.ResponseWriter, answer []byte) bool {
 			return false
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(answer) //nolint:gosec // JSON, and said to be
+		_, _ = w.Write(answer) //nolint:gosec // it is sent as JSON
 		return true
 	}
 	var response events.APIGatewayV2HTTPResponse

@@ -1,7 +1,5 @@
-// Package gateway is the local front door: it speaks API Gateway's HTTP API with payload format
-// 2.0.
-//
-// It is a stand-in, since no API Gateway runs on a laptop; what it does and answers follows
+// Package gateway implements the HTTP APIs of API Gateway with payload format 2.0, for the local
+// stack. It follows
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html.
 package gateway
 
@@ -15,12 +13,13 @@ import (
 	"github.com/sluicehq/sluice/shared/routes"
 )
 
-// Invoker calls a function and waits for its answer. A function's own failure is a *FunctionError.
+// Invoker invokes a function and waits for its answer. If the function fails, the error is a
+// *FunctionError.
 type Invoker interface {
 	Invoke(ctx context.Context, function string, payload []byte) ([]byte, error)
 }
 
-// FunctionError is a function's own failure: an error it returned, a crash, or a timeout.
+// FunctionError is a failure of a function: an error that it returned, a crash, or a timeout.
 type FunctionError struct{ Payload []byte }
 
 // Error implements error.
@@ -30,33 +29,33 @@ func (e *FunctionError) Error() string { return "the function failed: " + string
 type Config struct {
 	Invoker Invoker
 	Routes  []routes.Route
-	// RequireIAM answers 403 to a request without a signature.
+	// RequireIAM refuses requests without a signature with 403.
 	RequireIAM bool
-	// Credentials maps access keys to secret keys, and makes the gateway verify signatures. Without
-	// any it believes every signature.
+	// Credentials maps access keys to secret keys, with which the gateway verifies signatures. If
+	// it is nil, the gateway accepts every signature.
 	Credentials map[string]string
-	// Authorizers maps the key of a route to the REQUEST authorizer (payload 2.0, simple responses)
-	// in front of it.
+	// Authorizers maps the key of a route to its REQUEST authorizer (payload 2.0, simple
+	// responses).
 	Authorizers map[string]Authorizer
-	// StageVariables are passed on in every event.
+	// StageVariables are part of every event.
 	StageVariables map[string]string
-	// Timeout is how long an integration may take. Default [DefaultTimeout].
+	// Timeout bounds an integration. Default [DefaultTimeout].
 	Timeout time.Duration
 }
 
-// DefaultTimeout is API Gateway's limit for an integration.
+// DefaultTimeout is the limit of API Gateway for an integration.
 const DefaultTimeout = 30 * time.Second
 
-// maxBody is API Gateway's limit for a request.
+// maxBody is the limit of API Gateway for a body.
 const maxBody = 10 << 20
 
-// Gateway is the http.Handler.
+// Gateway is the [http.Handler] of a stage.
 type Gateway struct {
 	cfg    Config
 	router router
 }
 
-// New makes a Gateway.
+// New returns a Gateway.
 func New(cfg Config) *Gateway {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = DefaultTimeout
@@ -87,6 +86,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.integrate(w, r, route, e)
 }
 
+// integrate invokes the function of the route and writes its answer.
 func (g *Gateway) integrate(w http.ResponseWriter, r *http.Request, route routes.Route, e event) {
 	ctx, cancel := context.WithTimeout(r.Context(), g.cfg.Timeout)
 	defer cancel()
@@ -103,7 +103,7 @@ func (g *Gateway) integrate(w http.ResponseWriter, r *http.Request, route routes
 	}
 }
 
-// refuse writes an answer of the gateway's own.
+// refuse writes an error of the gateway.
 func refuse(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -9,9 +9,9 @@ import (
 	"github.com/sluicehq/sluice/shared/routes"
 )
 
-// router finds the most specific route, as API Gateway does: a full match before a greedy one, and
-// that before $default; among full matches the one whose literal segments come first; a method
-// before ANY.
+// router selects the most specific route, like API Gateway: a full match before a greedy one and a
+// greedy one before $default; among full matches the one whose literal segments come first; a
+// method before ANY.
 type router struct{ routes []pattern }
 
 type pattern struct {
@@ -31,7 +31,7 @@ func newRouter(all []routes.Route) router {
 	return r
 }
 
-// rank orders patterns: the most specific one first.
+// rank returns a key that sorts the most specific pattern first.
 func (p pattern) rank() string {
 	if p.Path == routes.Default {
 		return "3"

@@ -1,5 +1,5 @@
-// Package lambdaproc builds the functions from source and runs them as real Lambda processes
-// against a Runtime API.
+// Package lambdaproc builds the functions from source and runs them as processes of a Lambda
+// Runtime API.
 package lambdaproc
 
 import (
@@ -19,8 +19,8 @@ import (
 // are modules of their own have other names.
 const rootModule = "module github.com/sluicehq/sluice\n"
 
-// Root finds the repository's root at or above the working directory: the folder whose go.mod
-// declares the root module.
+// Root returns the root of the repository: the folder at or above the working directory whose
+// go.mod declares the root module.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -34,28 +34,28 @@ func Root() (string, error) {
 
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", errors.New("no go.mod of github.com/sluicehq/sluice at or above the working directory: run this inside the repository")
+			return "", errors.New("the working directory is not inside the sluice repository; run this inside it")
 		}
 		dir = parent
 	}
 }
 
-// Build compiles main packages ("./functions/...") as they are deployed, and puts the binaries,
-// named by their folders, into dir.
+// Build compiles main packages ("./functions/...") like a deployment and copies the binaries, named
+// after their folders, to dir.
 //
-// They are kept in the repository's .cache, so that what has not changed is not linked again;
-// builds of several processes take turns there.
+// It keeps the binaries in .cache, so that an unchanged one is not linked again. A file lock
+// serializes the builds of several processes.
 func Build(ctx context.Context, root, dir string, packages ...string) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("go is not on the PATH; install Go 1.26 or later")
 	}
 	kept := filepath.Join(root, ".cache", "functions")
 	for _, d := range []string{kept, dir} {
-		if err := os.MkdirAll(d, 0o755); err != nil { //nolint:gosec // binaries, for everybody to run
+		if err := os.MkdirAll(d, 0o755); err != nil { //nolint:gosec // everybody may run the binaries
 			return fmt.Errorf("error making the folder for the functions: %w", err)
 		}
 	}
-	unlock, err := takeTurn(filepath.Join(kept, ".lock"))
+	unlock, err := lockBuild(filepath.Join(kept, ".lock"))
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,8 @@ func Build(ctx context.Context, root, dir string, packages ...string) error {
 }
 
 func compile(ctx context.Context, root, dir string, packages []string) error {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-tags", "lambda.norpc", "-o", dir + string(filepath.Separator)}, packages...)...) //nolint:gosec // our own arguments
+	args := append([]string{"build", "-tags", "lambda.norpc", "-o", dir + string(filepath.Separator)}, packages...)
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own arguments
 	cmd.Dir = root
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
@@ -77,8 +78,8 @@ func compile(ctx context.Context, root, dir string, packages []string) error {
 	return nil
 }
 
-// takeTurn waits until no other process builds.
-func takeTurn(path string) (unlock func(), err error) {
+// lockBuild waits until no other process builds.
+func lockBuild(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // our own path
 	if err != nil {
 		return nil, fmt.Errorf("error locking the build: %w", err)
@@ -86,7 +87,7 @@ func takeTurn(path string) (unlock func(), err error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
 		return nil, errors.Join(fmt.Errorf("error locking the build: %w", err), f.Close())
 	}
-	return func() { _ = f.Close() }, nil // which ends the lock
+	return func() { _ = f.Close() }, nil // closing the file releases the lock
 }
 
 func copyBinaries(from, to string) error {
@@ -111,7 +112,7 @@ func copyBinary(from, to string) error {
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755) //nolint:gosec // a binary, for everybody to run
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755) //nolint:gosec // everybody may run it
 	if err != nil {
 		return err
 	}

@@ -14,27 +14,27 @@ import (
 	"github.com/sluicehq/sluice/localstack/subprocess"
 )
 
-// Function is one function's processes.
+// Function configures the processes of a function.
 type Function struct {
 	Name string
-	// Binary is the path of its program.
+	// Binary is the path of the program.
 	Binary string
 	// RuntimeAPI is the value of AWS_LAMBDA_RUNTIME_API.
 	RuntimeAPI string
-	// Processes is how many run at once. Default 1.
+	// Processes is the number of processes. Default 1.
 	Processes int
-	// Concurrency is how many invocations one process takes at once (AWS_LAMBDA_MAX_CONCURRENCY).
-	// Default 1.
+	// Concurrency is the number of concurrent invocations of a process
+	// (AWS_LAMBDA_MAX_CONCURRENCY). Default 1.
 	Concurrency int
-	// Env is added to a minimal environment; nothing of this process's own is passed on but PATH,
-	// HOME and TMPDIR.
+	// Env adds variables, "NAME=value", to a minimal environment. Of the environment of this
+	// process, the functions get only PATH, HOME and TMPDIR.
 	Env []string
-	// Log takes what the processes print.
+	// Log receives the output of the processes.
 	Log io.Writer
 }
 
-// Fleet keeps a function's processes running: one that ends is started again, at once at first and
-// then after up to two seconds.
+// Fleet keeps the processes of a function running. It starts a process that ends again, after 10 ms
+// at first and after up to two seconds if it keeps ending.
 type Fleet struct {
 	fn     Function
 	cancel context.CancelFunc
@@ -44,7 +44,7 @@ type Fleet struct {
 	procs map[int]*exec.Cmd
 }
 
-// Start runs the processes.
+// Start starts the processes.
 func Start(fn Function) (*Fleet, error) {
 	fn.Processes, fn.Concurrency = max(fn.Processes, 1), max(fn.Concurrency, 1)
 	if _, err := os.Stat(fn.Binary); err != nil {
@@ -63,6 +63,7 @@ const (
 	stopLimit  = 5 * time.Second
 )
 
+// keep runs a process again and again until ctx ends.
 func (f *Fleet) keep(ctx context.Context, slot int) {
 	backoff := 10 * time.Millisecond
 	for ctx.Err() == nil {
@@ -83,8 +84,8 @@ func (f *Fleet) keep(ctx context.Context, slot int) {
 	}
 }
 
-// run starts one process and waits for its end. When ctx ends the process gets SIGTERM, and SIGKILL
-// after a while.
+// run starts a process and waits for its end. When ctx ends, the process receives SIGTERM, and
+// SIGKILL after stopLimit.
 func (f *Fleet) run(ctx context.Context, slot int) error {
 	cmd := exec.CommandContext(ctx, f.fn.Binary) //nolint:gosec // a binary that this program built
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
@@ -106,21 +107,21 @@ func (f *Fleet) run(ctx context.Context, slot int) error {
 	return cmd.Wait()
 }
 
-// Kill ends every process of the function as a crash would, and returns how many it hit. They are
-// started again.
+// Kill kills every process of the function, like a crash, and returns their number. The processes
+// are started again.
 func (f *Fleet) Kill() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	hit := 0
+	killed := 0
 	for _, cmd := range f.procs {
 		if cmd.Process.Kill() == nil {
-			hit++
+			killed++
 		}
 	}
-	return hit
+	return killed
 }
 
-// Stop ends the processes in order and waits for them.
+// Stop terminates the processes and waits for their end.
 func (f *Fleet) Stop() {
 	f.cancel()
 	f.wait.Wait()

@@ -15,7 +15,7 @@ import (
 	"github.com/sluicehq/sluice/localstack/gateway"
 )
 
-// CreateFunction registers a function, so that processes may poll for its invocations.
+// CreateFunction registers a function, so that processes can poll for its invocations.
 func (c *Server) CreateFunction(ctx context.Context, name string, timeout time.Duration) error {
 	client := lambda.NewFromConfig(c.Config())
 	_, err := client.CreateFunction(ctx, &lambda.CreateFunctionInput{
@@ -30,26 +30,26 @@ func (c *Server) CreateFunction(ctx context.Context, name string, timeout time.D
 	return nil
 }
 
-// Invoker invokes functions by name, and waits for their answers. It implements gateway.Invoker.
+// Invoker invokes functions by name and waits for their answers. It implements gateway.Invoker.
 type Invoker struct {
 	endpoint string
 	client   *http.Client
 }
 
-// NewInvoker makes an Invoker.
+// NewInvoker returns an Invoker.
 func (c *Server) NewInvoker() *Invoker {
 	return &Invoker{endpoint: c.kumo.URL, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512}}}
 }
 
-// Invoke implements gateway.Invoker. An error that is no *gateway.FunctionError says that the
-// function was not reached.
+// Invoke implements gateway.Invoker. If the error is no *gateway.FunctionError, the function was
+// not reached.
 func (i *Invoker) Invoke(ctx context.Context, function string, payload []byte) ([]byte, error) {
 	target := i.endpoint + "/2015-03-31/functions/" + function + "/invocations"
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(payload))
 	if err != nil {
 		return nil, fmt.Errorf("error invoking %s: %w", function, err)
 	}
-	// kumo finds the service by the scope of the signature, and does not verify it.
+	// kumo selects the service by the scope of the signature, which it does not verify.
 	r.Header.Set("Authorization",
 		"AWS4-HMAC-SHA256 Credential=local/20260101/"+Region+"/lambda/aws4_request, SignedHeaders=host, Signature=0")
 	response, err := i.client.Do(r)

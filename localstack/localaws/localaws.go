@@ -1,8 +1,7 @@
-// Package localaws is the AWS of the local stack: kumo, in this process, behind one address. It serves
-// SQS, DynamoDB and Lambda's Runtime API.
+// Package localaws runs kumo, a fake of SQS, DynamoDB and the Lambda Runtime API, in this process.
 //
-// kumo is a fake, since none of these runs on a laptop. Its state belongs to the process, so names
-// must be unique in it; it validates little; its FIFO queues do not keep order after a redelivery.
+// kumo keeps its state per process, so names must be unique in a process. It validates little, and
+// its FIFO queues do not keep the order after a redelivery.
 package localaws
 
 import (
@@ -20,31 +19,30 @@ import (
 	"github.com/sivchari/kumo"
 )
 
-// Region is the region that the local AWS is in.
+// Region is the region of the local AWS.
 const Region = "eu-central-1"
 
 // Server is a running local AWS.
 type Server struct {
-	// Endpoint is its base URL.
+	// Endpoint is the base URL.
 	Endpoint string
 
 	kumo   *kumo.Server
 	server *http.Server
 }
 
-// making guards kumo while it makes a server: all of a process share their services, and it wires
-// these without a lock.
-var making sync.Mutex //nolint:gochecknoglobals // what it guards is global too
+// newServer guards kumo.NewServer, which changes state of the process without a lock.
+var newServer sync.Mutex //nolint:gochecknoglobals // it guards global state
 
-// Start serves at addr, host:port; port 0 takes a free one.
+// Start starts a local AWS at addr, host:port. Port 0 selects a free port.
 func Start(addr string) (*Server, error) {
 	listener, err := net.Listen("tcp", addr) //nolint:noctx // a loopback listen does not wait
 	if err != nil {
 		return nil, fmt.Errorf("error listening for AWS calls: %w", err)
 	}
-	making.Lock()
+	newServer.Lock()
 	backend := kumo.NewServer()
-	making.Unlock()
+	newServer.Unlock()
 	target, err := url.Parse(backend.URL)
 	if err != nil {
 		return nil, fmt.Errorf("error reading kumo's address: %w", err)
@@ -52,7 +50,7 @@ func Start(addr string) (*Server, error) {
 	proxy := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = r.In.Host },
 		Transport: &http.Transport{MaxIdleConnsPerHost: 512},
-		// kumo's checksum is always 0, and the SDK would complain of it each time.
+		// The checksum of kumo is always 0, about which the SDK would log a warning each time.
 		ModifyResponse: func(r *http.Response) error { r.Header.Del("X-Amz-Crc32"); return nil },
 		ErrorHandler:   func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
@@ -64,13 +62,13 @@ func Start(addr string) (*Server, error) {
 	return c, nil
 }
 
-// Host is the endpoint without its scheme, for AWS_LAMBDA_RUNTIME_API.
+// Host returns the endpoint without its scheme, for AWS_LAMBDA_RUNTIME_API.
 func (c *Server) Host() string { return c.Endpoint[len("http://"):] }
 
-// Config is an SDK configuration for it, with credentials that mean nothing.
+// Config returns an SDK configuration with arbitrary credentials.
 func (c *Server) Config() aws.Config { return Config(c.Endpoint) }
 
-// Config is an SDK configuration for any endpoint of the local stack.
+// Config returns an SDK configuration for an endpoint, with arbitrary credentials.
 func Config(endpoint string) aws.Config {
 	return aws.Config{
 		Region: Region, BaseEndpoint: aws.String(endpoint),
@@ -78,7 +76,8 @@ func Config(endpoint string) aws.Config {
 	}
 }
 
-// Env is the same for a process that loads the SDK's default configuration.
+// Env returns the same configuration as variables, for a process that loads the default
+// configuration of the SDK.
 func Env(endpoint string) []string {
 	return []string{
 		"AWS_ENDPOINT_URL=" + endpoint, "AWS_REGION=" + Region, "AWS_ACCESS_KEY_ID=local",
@@ -87,14 +86,14 @@ func Env(endpoint string) []string {
 	}
 }
 
-// Close ends it. Calls that are still waiting are cut off.
+// Close stops the server and aborts the calls in flight.
 func (c *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
 	_ = c.server.Shutdown(ctx)
 	err := c.server.Close()
 	done := make(chan struct{})
-	go func() { // httptest waits for long polls to end; the process need not
+	go func() { // httptest waits for the end of long polls
 		c.kumo.Close()
 		close(done)
 	}()

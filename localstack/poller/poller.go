@@ -1,7 +1,5 @@
-// Package poller delivers SQS messages to a function, as Lambda's event source mapping does. It is
-// a stand-in: kumo has none that polls.
-//
-// See
+// Package poller delivers SQS messages to a function, like an event source mapping of Lambda, which
+// kumo does not have. See
 // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html#services-sqs-batchfailurereporting.
 package poller
 
@@ -19,29 +17,29 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// SQS is what a Poller needs of a queue.
+// SQS is the part of the SQS client that a Poller uses.
 type SQS interface {
 	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
 	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput,
 		...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
 }
 
-// Invoker calls a function and waits for its answer.
+// Invoker invokes a function and waits for its answer.
 type Invoker interface {
 	Invoke(ctx context.Context, function string, payload []byte) ([]byte, error)
 }
 
-// Mapping says which queue goes to which function. The function's answers are taken as
-// ReportBatchItemFailures.
+// Mapping connects a queue to a function whose answers report failed messages
+// (ReportBatchItemFailures).
 type Mapping struct {
 	QueueURL, Function string
-	// BatchSize is how many messages one invocation takes at most, 1 to 10. Default 10.
+	// BatchSize is the maximum number of messages of an invocation, 1 to 10. Default 10.
 	BatchSize int32
-	// Failed is told of batches that came back. Default: nobody.
-	Failed func(error)
+	// OnError is called when a batch fails and returns to the queue. Optional.
+	OnError func(error)
 }
 
-// Poller runs until it is stopped.
+// Poller receives messages until it is stopped.
 type Poller struct {
 	sqs     SQS
 	invoker Invoker
@@ -50,13 +48,13 @@ type Poller struct {
 	wait    sync.WaitGroup
 }
 
-// Start runs a Poller.
+// Start starts a Poller.
 func Start(client SQS, invoker Invoker, m Mapping) *Poller {
 	if m.BatchSize == 0 {
 		m.BatchSize = 10
 	}
-	if m.Failed == nil {
-		m.Failed = func(error) {}
+	if m.OnError == nil {
+		m.OnError = func(error) {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &Poller{sqs: client, invoker: invoker, m: m, cancel: cancel}
@@ -64,15 +62,15 @@ func Start(client SQS, invoker Invoker, m Mapping) *Poller {
 	return p
 }
 
-// Stop ends it. A batch that is under way is given up, and visible again after the queue's
-// visibility timeout.
+// Stop stops the Poller. It abandons a batch in flight, which is visible again after the visibility
+// timeout of the queue.
 func (p *Poller) Stop() {
 	p.cancel()
 	p.wait.Wait()
 }
 
-// pause is between tries after a failure of the queue itself.
-const pause = time.Second
+// retryAfter is the pause after an error.
+const retryAfter = time.Second
 
 func (p *Poller) run(ctx context.Context) {
 	for ctx.Err() == nil {
@@ -87,15 +85,15 @@ func (p *Poller) run(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
-		p.m.Failed(err)
+		p.m.OnError(err)
 		select {
 		case <-ctx.Done():
-		case <-time.After(pause):
+		case <-time.After(retryAfter):
 		}
 	}
 }
 
-// deliver invokes the function, and deletes what it did not report as failed.
+// deliver invokes the function and deletes the messages that it does not report as failed.
 func (p *Poller) deliver(ctx context.Context, batch []types.Message) error {
 	payload, err := json.Marshal(p.event(batch))
 	if err != nil {
@@ -103,7 +101,7 @@ func (p *Poller) deliver(ctx context.Context, batch []types.Message) error {
 	}
 	answer, err := p.invoker.Invoke(ctx, p.m.Function, payload)
 	if err != nil {
-		return fmt.Errorf("a batch of %d came back: %w", len(batch), err)
+		return fmt.Errorf("a batch of %d messages failed: %w", len(batch), err)
 	}
 	finished, err := finished(batch, answer)
 	if err != nil || len(finished) == 0 {
@@ -116,13 +114,13 @@ func (p *Poller) deliver(ctx context.Context, batch []types.Message) error {
 	return nil
 }
 
-// finished are the messages to delete. An answer that names a message that is not in the batch, or
-// none, fails the whole batch.
+// finished returns the messages to delete. If the answer names a message that is not in the batch,
+// or cannot be decoded, the complete batch fails.
 func finished(batch []types.Message, answer []byte) ([]types.DeleteMessageBatchRequestEntry, error) {
 	var response events.SQSEventResponse
 	if text := strings.TrimSpace(string(answer)); text != "" && text != "null" {
 		if err := json.Unmarshal(answer, &response); err != nil {
-			return nil, fmt.Errorf("a batch of %d came back: its answer is not a partial batch response: %w",
+			return nil, fmt.Errorf("a batch of %d messages failed: the answer is not a partial batch response: %w",
 				len(batch), err)
 		}
 	}
@@ -141,11 +139,12 @@ func finished(batch []types.Message, answer []byte) ([]types.DeleteMessageBatchR
 			ReceiptHandle: m.ReceiptHandle})
 	}
 	for id := range failed {
-		return nil, fmt.Errorf("a batch of %d came back: it has no message %q that its answer names", len(batch), id)
+		return nil, fmt.Errorf("a batch of %d messages failed: the answer names the message %q, which is not in the batch", len(batch), id)
 	}
 	return out, nil
 }
 
+// event makes the event of a batch.
 func (p *Poller) event(batch []types.Message) events.SQSEvent {
 	var e events.SQSEvent
 	name := p.m.QueueURL[strings.LastIndexByte(p.m.QueueURL, '/')+1:]

@@ -76,71 +76,74 @@ func deliver(t *testing.T, c *consumer, bodies ...string) {
 
 const patience = 20 * time.Second
 
-func TestOnlyWhatABatchReportsAsFailedComesBack(t *testing.T) {
+func TestPoller(t *testing.T) {
 	t.Parallel()
-	c := &consumer{answer: func(e events.SQSEvent) (string, error) {
-		var r events.SQSEventResponse
-		for _, m := range e.Records {
-			if m.Body == "bad" {
-				r.BatchItemFailures = append(r.BatchItemFailures,
-					events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
-			}
-		}
-		text, err := json.Marshal(r)
-		return string(text), err
-	}}
-	deliver(t, c, "good", "bad", "fine")
-	require.Eventually(t, func() bool { return c.times("bad") >= 3 }, patience, 10*time.Millisecond)
-	require.Equal(t, 1, c.times("good"))
-	require.Equal(t, 1, c.times("fine"))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	record := c.last.Records[0]
-	require.Equal(t, "id-bad", *record.MessageAttributes["sluice-job-id"].StringValue)
-	require.Equal(t, "aws:sqs", record.EventSource)
-	require.NotEmpty(t, record.ReceiptHandle)
-}
-
-func TestAWholeBatchComesBackAfterAFailureThatNamesNone(t *testing.T) {
-	t.Parallel()
-	for name, answer := range map[string]func(events.SQSEvent) (string, error){
-		"the function failed": func(events.SQSEvent) (string, error) {
-			return "", errors.New("boom")
-		},
-		"the answer names an unknown message": func(events.SQSEvent) (string, error) {
-			return `{"batchItemFailures":[{"itemIdentifier":"x"}]}`, nil
-		},
-		"the answer names nothing": func(events.SQSEvent) (string, error) {
-			return `{"batchItemFailures":[{"itemIdentifier":""}]}`, nil
-		},
-		"the answer is no partial batch answer": func(events.SQSEvent) (string, error) { return `[1]`, nil },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := &consumer{answer: answer}
-			deliver(t, c, "a")
-			require.Eventually(t, func() bool { return c.times("a") >= 2 }, patience, 10*time.Millisecond)
-		})
-	}
-}
-
-func TestAnAnswerWithoutFailuresEndsTheBatch(t *testing.T) {
-	t.Parallel()
-	for _, answer := range []string{``, `null`, `{}`, `{"batchItemFailures":[]}`} {
-		t.Run("answer "+answer, func(t *testing.T) {
-			t.Parallel()
-			c := &consumer{answer: func(e events.SQSEvent) (string, error) {
-				if e.Records[0].Body == "first" {
-					return answer, nil
+	t.Run("returns only the messages that the answer reports as failed", func(t *testing.T) {
+		t.Parallel()
+		c := &consumer{answer: func(e events.SQSEvent) (string, error) {
+			var r events.SQSEventResponse
+			for _, m := range e.Records {
+				if m.Body == "bad" {
+					r.BatchItemFailures = append(r.BatchItemFailures,
+						events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
 				}
-				return "", errors.New("again")
-			}}
-			deliver(t, c, "first", "first", "first")
-			deliver(t, c, "later")
-			require.Eventually(t, func() bool {
-				return c.times("later") >= 5
-			}, patience, 10*time.Millisecond, "visibility timeouts pass")
-			require.LessOrEqual(t, c.times("first"), 3, "and the first were not delivered again")
-		})
-	}
+			}
+			text, err := json.Marshal(r)
+			return string(text), err
+		}}
+		deliver(t, c, "good", "bad", "fine")
+		require.Eventually(t, func() bool { return c.times("bad") >= 3 }, patience, 10*time.Millisecond)
+		require.Equal(t, 1, c.times("good"))
+		require.Equal(t, 1, c.times("fine"))
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		record := c.last.Records[0]
+		require.Equal(t, "id-bad", *record.MessageAttributes["sluice-job-id"].StringValue)
+		require.Equal(t, "aws:sqs", record.EventSource)
+		require.NotEmpty(t, record.ReceiptHandle)
+	})
+
+	t.Run("returns the complete batch after a failure", func(t *testing.T) {
+		t.Parallel()
+		for name, answer := range map[string]func(events.SQSEvent) (string, error){
+			"the function failed": func(events.SQSEvent) (string, error) {
+				return "", errors.New("boom")
+			},
+			"the answer names an unknown message": func(events.SQSEvent) (string, error) {
+				return `{"batchItemFailures":[{"itemIdentifier":"x"}]}`, nil
+			},
+			"the answer names nothing": func(events.SQSEvent) (string, error) {
+				return `{"batchItemFailures":[{"itemIdentifier":""}]}`, nil
+			},
+			"the answer is no partial batch answer": func(events.SQSEvent) (string, error) { return `[1]`, nil },
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				c := &consumer{answer: answer}
+				deliver(t, c, "a")
+				require.Eventually(t, func() bool { return c.times("a") >= 2 }, patience, 10*time.Millisecond)
+			})
+		}
+	})
+
+	t.Run("deletes the batch after an answer without failures", func(t *testing.T) {
+		t.Parallel()
+		for _, answer := range []string{``, `null`, `{}`, `{"batchItemFailures":[]}`} {
+			t.Run("answer "+answer, func(t *testing.T) {
+				t.Parallel()
+				c := &consumer{answer: func(e events.SQSEvent) (string, error) {
+					if e.Records[0].Body == "first" {
+						return answer, nil
+					}
+					return "", errors.New("again")
+				}}
+				deliver(t, c, "first", "first", "first")
+				deliver(t, c, "later")
+				require.Eventually(t, func() bool {
+					return c.times("later") >= 5
+				}, patience, 10*time.Millisecond, "visibility timeouts pass")
+				require.LessOrEqual(t, c.times("first"), 3, "and the first were not delivered again")
+			})
+		}
+	})
 }

@@ -16,8 +16,8 @@ const slots = 16384
 // Cluster is a Redis Cluster of masters only.
 type Cluster struct{ Nodes []*Server }
 
-// StartCluster runs n masters that share the slots evenly, and waits until each of them sees the
-// whole cluster.
+// StartCluster starts n masters that share the slots evenly, and waits until each of them knows all
+// others.
 func StartCluster(ctx context.Context, n int, options Options) (*Cluster, error) {
 	options.Cluster = true
 	c := &Cluster{}
@@ -47,8 +47,7 @@ func (c *Cluster) join(ctx context.Context) error {
 		if err := client.ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
 			return err
 		}
-		// Nodes must not fight over one epoch, or the first seconds of the cluster are spent on
-		// settling that.
+		// Distinct epochs avoid a conflict between the nodes, whose resolution takes seconds.
 		if err := client.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
 			return err
 		}
@@ -67,6 +66,7 @@ func (c *Cluster) join(ctx context.Context) error {
 	return nil
 }
 
+// awaitCluster waits until a node reports a complete cluster.
 func awaitCluster(ctx context.Context, client *redis.Client, nodes int) error {
 	for {
 		info, err := client.ClusterInfo(ctx).Result()
@@ -82,7 +82,7 @@ func awaitCluster(ctx context.Context, client *redis.Client, nodes int) error {
 	}
 }
 
-// Addrs are the nodes' addresses.
+// Addrs returns the addresses of the nodes.
 func (c *Cluster) Addrs() []string {
 	var addrs []string
 	for _, n := range c.Nodes {
@@ -91,7 +91,7 @@ func (c *Cluster) Addrs() []string {
 	return addrs
 }
 
-// URL is the nodes' URLs, joined by commas.
+// URL returns the URLs of the nodes, separated by commas.
 func (c *Cluster) URL() string {
 	var urls []string
 	for _, n := range c.Nodes {
@@ -100,7 +100,7 @@ func (c *Cluster) URL() string {
 	return strings.Join(urls, ",")
 }
 
-// Close ends every node.
+// Close closes every node.
 func (c *Cluster) Close() error {
 	var errs []error
 	for _, n := range c.Nodes {

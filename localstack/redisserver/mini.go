@@ -7,16 +7,16 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// Mini is an embedded miniredis whose clock runs. It is a stand-in for machines without
-// redis-server: its Lua prints large numbers in full, it never raises CROSSSLOT or BUSY, and it
-// keeps nothing over a restart.
+// Mini is an embedded miniredis whose clock runs, for machines without redis-server. Unlike Redis,
+// its Lua prints large numbers in full, it never replies CROSSSLOT or BUSY, and it loses its data
+// when it is restarted.
 type Mini struct {
 	server *miniredis.Miniredis
 	stop   chan struct{}
 	done   chan struct{}
 }
 
-// StartMini runs one in this process.
+// StartMini starts a miniredis in this process.
 func StartMini() (*Mini, error) {
 	server := miniredis.NewMiniRedis()
 	if err := server.Start(); err != nil {
@@ -27,7 +27,7 @@ func StartMini() (*Mini, error) {
 	return m, nil
 }
 
-// run moves the clock: by itself miniredis never expires a key.
+// run moves the clock. Otherwise miniredis never expires a key.
 func (m *Mini) run() {
 	defer close(m.done)
 	ticker := time.NewTicker(10 * time.Millisecond)
@@ -44,13 +44,13 @@ func (m *Mini) run() {
 	}
 }
 
-// Addr is host:port.
+// Addr returns host:port.
 func (m *Mini) Addr() string { return m.server.Addr() }
 
-// URL is Addr as a redis:// URL.
+// URL returns the redis:// URL.
 func (m *Mini) URL() string { return "redis://" + m.server.Addr() }
 
-// Close stops it.
+// Close stops the miniredis.
 func (m *Mini) Close() error {
 	close(m.stop)
 	<-m.done

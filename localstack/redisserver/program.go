@@ -8,8 +8,8 @@ import (
 	"os/exec"
 )
 
-// programVariable names the environment variable that selects the program to start, as a name on the
-// PATH or as a path. CI runs the tests on several versions of Redis and Valkey with it.
+// programVariable names the environment variable that selects the program to start, as a name on
+// the PATH or as a path. CI runs the tests on several versions of Redis and Valkey with it.
 const programVariable = "REDIS_SERVER"
 
 // ErrMissing reports that no server program is installed, and how to install one.

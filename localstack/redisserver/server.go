@@ -1,5 +1,5 @@
-// Package redisserver runs real redis-server processes on loopback: alone, as a replica, or as a
-// cluster of masters.
+// Package redisserver runs redis-server processes on the loopback interface: a single server, a
+// replica, or a cluster of masters.
 package redisserver
 
 import (
@@ -22,32 +22,32 @@ import (
 	"github.com/sluicehq/sluice/localstack/subprocess"
 )
 
-// startLimit bounds the start of one server. It is long because a machine may be busy.
+// startLimit bounds the start of a server. It is long because the machine may be busy.
 const startLimit = 20 * time.Second
 
-// startTries bounds how often a server is started on another port because somebody else took the
-// one that was free.
+// startTries bounds how often a server is started on another port because another process took the
+// free port first.
 const startTries = 5
 
-// Options describe one server.
+// Options configures a server.
 type Options struct {
-	// Durable appends every write to a file and syncs it before the answer, so that Kill loses
-	// nothing that was acknowledged.
+	// Durable syncs every write to a file before the answer, so that Kill loses no acknowledged
+	// write.
 	Durable bool
-	// ReplicaOf makes it a replica of the server at this address.
+	// ReplicaOf makes the server a replica of the server at this address.
 	ReplicaOf string
-	// Cluster turns cluster mode on.
+	// Cluster enables cluster mode.
 	Cluster bool
-	// Args are further arguments, such as "--maxmemory", "10mb".
+	// Args lists further arguments, for example "--maxmemory", "10mb".
 	Args []string
-	// TLS, when set, makes the port speak TLS with these files.
+	// TLS enables TLS with these files.
 	TLS *TLSFiles
 }
 
-// TLSFiles are the paths of a server's certificate, key and authority.
+// TLSFiles holds the paths of the certificate, the key and the certificate authority of a server.
 type TLSFiles struct{ Cert, Key, CA string }
 
-// Server is one redis-server process with a port and a directory of its own, which a restart keeps.
+// Server is a redis-server process. It keeps its port and its directory when it is restarted.
 type Server struct {
 	options Options
 	port    int
@@ -59,11 +59,11 @@ type Server struct {
 	done chan struct{}
 }
 
-// Start runs a server and waits until it answers.
+// Start starts a server and waits until it answers.
 func Start(ctx context.Context, options Options) (*Server, error) {
 	dir, err := os.MkdirTemp("", "sluice-redis-")
 	if err != nil {
-		return nil, fmt.Errorf("error making redis' directory: %w", err)
+		return nil, fmt.Errorf("error making the directory of redis: %w", err)
 	}
 	for try := 1; ; try++ {
 		port, err := freePort()
@@ -75,7 +75,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 		switch {
 		case err == nil:
 			return s, nil
-		// somebody took the port, or a cluster node's second one
+		// another process took the port, or the second port of a cluster node
 		case try < startTries && strings.Contains(err.Error(), "Address already in use"):
 			continue
 		}
@@ -84,7 +84,8 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	}
 }
 
-// freePort is below 50 000, since a cluster node also listens on its port plus 10 000.
+// freePort returns a free port below 50 000, because a cluster node also listens on its port plus
+// 10 000.
 func freePort() (int, error) {
 	for range 200 {
 		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a loopback listen does not wait
@@ -100,10 +101,10 @@ func freePort() (int, error) {
 	return 0, errors.New("error finding a free port below 50000")
 }
 
-// Addr is host:port.
+// Addr returns host:port.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// URL is Addr as a redis:// or rediss:// URL.
+// URL returns the redis:// or rediss:// URL of the server.
 func (s *Server) URL() string {
 	if s.options.TLS != nil {
 		return "rediss://" + s.Addr()
@@ -111,7 +112,7 @@ func (s *Server) URL() string {
 	return "redis://" + s.Addr()
 }
 
-// Restart starts a server that is not running, on the port and with the data that it had.
+// Restart starts a server that is not running, on its port and with its data.
 func (s *Server) Restart(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +124,7 @@ func (s *Server) Restart(ctx context.Context) error {
 		return err
 	}
 	s.log, s.done = &bytes.Buffer{}, make(chan struct{})
-	s.cmd = exec.Command(path, s.args()...) //nolint:gosec,noctx // our own arguments; it outlives ctx, and Stop ends it
+	s.cmd = exec.Command(path, s.args()...) //nolint:gosec,noctx // our own arguments; it outlives ctx
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, s.log
 	s.cmd.SysProcAttr = subprocess.Attr()
 	if err := s.cmd.Start(); err != nil {
@@ -160,8 +161,8 @@ func (s *Server) args() []string {
 	return append(args, s.options.Args...)
 }
 
-// await polls until the server answers at all; a refusal such as LOADING, NOAUTH or MASTERDOWN is
-// no reason to give up.
+// await polls until the server answers, even with an error such as NOAUTH or MASTERDOWN, and is not
+// loading its data.
 func (s *Server) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -171,7 +172,7 @@ func (s *Server) await(ctx context.Context) error {
 		}
 		select {
 		case <-s.done:
-			return fmt.Errorf("redis-server ended while starting: %s", bytes.TrimSpace(s.log.Bytes()))
+			return fmt.Errorf("redis-server ended during its start: %s", bytes.TrimSpace(s.log.Bytes()))
 		case <-ctx.Done():
 			_ = s.cmd.Process.Kill()
 			return fmt.Errorf("redis-server on port %d did not answer: %w", s.port, ctx.Err())
@@ -180,15 +181,15 @@ func (s *Server) await(ctx context.Context) error {
 	}
 }
 
-// answers sends an inline PING over a bare connection: a driver would log each refusal while the
-// server starts.
+// answers reports whether the server answers an inline PING. It uses no driver, which would log
+// each refused connection.
 func (s *Server) answers(ctx context.Context) bool {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.Addr())
 	if err != nil {
 		return false
 	}
 	defer func() { _ = conn.Close() }()
-	if s.options.TLS != nil { // its certificate is the caller's business: an open port is enough
+	if s.options.TLS != nil { // an open port is enough: the caller has the certificate authority
 		return true
 	}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -201,7 +202,7 @@ func (s *Server) answers(ctx context.Context) bool {
 	return err == nil && !strings.HasPrefix(line, "-LOADING")
 }
 
-// running needs the lock.
+// running reports whether the process runs. The caller holds the lock.
 func (s *Server) running() bool {
 	if s.cmd == nil {
 		return false
@@ -214,7 +215,7 @@ func (s *Server) running() bool {
 	}
 }
 
-// Signal sends a signal to the process: SIGSTOP hangs it, SIGCONT lets it go on.
+// Signal sends a signal to the process.
 func (s *Server) Signal(sig syscall.Signal) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,17 +225,17 @@ func (s *Server) Signal(sig syscall.Signal) error {
 	return s.cmd.Process.Signal(sig)
 }
 
-// Pause hangs the server: connections stay open and nothing is answered.
+// Pause makes the server hang: connections stay open, and no call is answered.
 func (s *Server) Pause() error { return s.Signal(syscall.SIGSTOP) }
 
-// Resume ends Pause.
+// Resume ends [Server.Pause].
 func (s *Server) Resume() error { return s.Signal(syscall.SIGCONT) }
 
-// Kill ends the process as a crash would, and waits until it is gone. Restart brings it back.
+// Kill kills the process, like a crash, and waits for its end. [Server.Restart] starts it again.
 func (s *Server) Kill() error { return s.end(syscall.SIGKILL) }
 
-// Stop lets the process end in order, and waits. Restart brings it back; without Durable its data
-// is gone.
+// Stop terminates the process and waits for its end. [Server.Restart] starts it again; unless it is
+// Durable, its data are lost.
 func (s *Server) Stop() error { return s.end(syscall.SIGTERM) }
 
 func (s *Server) end(sig syscall.Signal) error {
@@ -243,7 +244,7 @@ func (s *Server) end(sig syscall.Signal) error {
 	if !s.running() {
 		return nil
 	}
-	_ = s.cmd.Process.Signal(syscall.SIGCONT) // a stopped process would not see SIGTERM
+	_ = s.cmd.Process.Signal(syscall.SIGCONT) // a paused process does not receive SIGTERM
 	if err := s.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("error ending redis-server: %w", err)
 	}

@@ -30,43 +30,46 @@ func start(t *testing.T, options redisserver.Options) *redisserver.Server {
 	return s
 }
 
-func TestADurableServerKeepsItsDataOverAKill(t *testing.T) {
+func TestServer(t *testing.T) {
 	t.Parallel()
-	s := start(t, redisserver.Options{Durable: true})
-	require.NoError(t, dial(t, s.Addr()).Set(t.Context(), "k", "v", 0).Err())
-	require.NoError(t, s.Kill())
-	require.Error(t, dial(t, s.Addr()).Ping(t.Context()).Err())
-	require.NoError(t, s.Restart(t.Context()))
-	require.Equal(t, "v", dial(t, s.Addr()).Get(t.Context(), "k").Val())
+	t.Run("durable: keeps its data when it is killed", func(t *testing.T) {
+		t.Parallel()
+		s := start(t, redisserver.Options{Durable: true})
+		require.NoError(t, dial(t, s.Addr()).Set(t.Context(), "k", "v", 0).Err())
+		require.NoError(t, s.Kill())
+		require.Error(t, dial(t, s.Addr()).Ping(t.Context()).Err())
+		require.NoError(t, s.Restart(t.Context()))
+		require.Equal(t, "v", dial(t, s.Addr()).Get(t.Context(), "k").Val())
+	})
+
+	t.Run("paused: does not answer until it is resumed", func(t *testing.T) {
+		t.Parallel()
+		s := start(t, redisserver.Options{})
+		require.NoError(t, s.Pause())
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		require.Error(t, dial(t, s.Addr()).Ping(ctx).Err())
+		require.ErrorIs(t, ctx.Err(), context.DeadlineExceeded)
+		require.NoError(t, s.Resume())
+		require.NoError(t, dial(t, s.Addr()).Ping(t.Context()).Err())
+	})
+
+	t.Run("replica: follows and can be promoted", func(t *testing.T) {
+		t.Parallel()
+		primary := start(t, redisserver.Options{})
+		replica := start(t, redisserver.Options{ReplicaOf: primary.Addr()})
+		c := dial(t, replica.Addr())
+		require.NoError(t, dial(t, primary.Addr()).Set(t.Context(), "k", "v", 0).Err())
+		require.Eventually(t, func() bool {
+			return c.Get(t.Context(), "k").Val() == "v"
+		}, 15*time.Second, 10*time.Millisecond)
+		require.ErrorContains(t, c.Set(t.Context(), "k", "w", 0).Err(), "READONLY")
+		require.NoError(t, c.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
+		require.NoError(t, c.Set(t.Context(), "k", "w", 0).Err())
+	})
 }
 
-func TestAPausedServerAnswersNothingUntilItIsResumed(t *testing.T) {
-	t.Parallel()
-	s := start(t, redisserver.Options{})
-	require.NoError(t, s.Pause())
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	require.Error(t, dial(t, s.Addr()).Ping(ctx).Err())
-	require.ErrorIs(t, ctx.Err(), context.DeadlineExceeded)
-	require.NoError(t, s.Resume())
-	require.NoError(t, dial(t, s.Addr()).Ping(t.Context()).Err())
-}
-
-func TestAReplicaFollowsAndCanBePromoted(t *testing.T) {
-	t.Parallel()
-	primary := start(t, redisserver.Options{})
-	replica := start(t, redisserver.Options{ReplicaOf: primary.Addr()})
-	c := dial(t, replica.Addr())
-	require.NoError(t, dial(t, primary.Addr()).Set(t.Context(), "k", "v", 0).Err())
-	require.Eventually(t, func() bool {
-		return c.Get(t.Context(), "k").Val() == "v"
-	}, 15*time.Second, 10*time.Millisecond)
-	require.ErrorContains(t, c.Set(t.Context(), "k", "w", 0).Err(), "READONLY")
-	require.NoError(t, c.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
-	require.NoError(t, c.Set(t.Context(), "k", "w", 0).Err())
-}
-
-func TestAClusterServesEverySlot(t *testing.T) {
+func TestStartCluster(t *testing.T) {
 	t.Parallel()
 	cluster, err := redisserver.StartCluster(t.Context(), 3, redisserver.Options{})
 	require.NoError(t, err)
@@ -93,21 +96,23 @@ func TestStartRunsTheSelectedProgram(t *testing.T) {
 	require.ErrorContains(t, err, "error finding the program that REDIS_SERVER selects")
 }
 
-func TestWithoutRedisServerTheErrorSaysWhatToType(t *testing.T) {
-	t.Setenv("REDIS_SERVER", "")
-	t.Setenv("PATH", t.TempDir())
-	_, err := redisserver.Start(t.Context(), redisserver.Options{})
-	require.ErrorIs(t, err, redisserver.ErrMissing)
-	require.ErrorContains(t, err, "apt-get install -y redis-server")
+func TestStart(t *testing.T) {
+	t.Run("no redis-server: the error has the command that installs it", func(t *testing.T) {
+		t.Setenv("REDIS_SERVER", "")
+		t.Setenv("PATH", t.TempDir())
+		_, err := redisserver.Start(t.Context(), redisserver.Options{})
+		require.ErrorIs(t, err, redisserver.ErrMissing)
+		require.ErrorContains(t, err, "apt-get install -y redis-server")
+	})
+
+	t.Run("failed start: returns the output of the server", func(t *testing.T) {
+		t.Parallel()
+		_, err := redisserver.Start(t.Context(), redisserver.Options{Args: []string{"--no-such-option", "1"}})
+		require.ErrorContains(t, err, "no-such-option")
+	})
 }
 
-func TestAServerThatCannotStartSaysWhy(t *testing.T) {
-	t.Parallel()
-	_, err := redisserver.Start(t.Context(), redisserver.Options{Args: []string{"--no-such-option", "1"}})
-	require.ErrorContains(t, err, "no-such-option")
-}
-
-func TestMiniredisHasAClockThatRuns(t *testing.T) {
+func TestMini(t *testing.T) {
 	t.Parallel()
 	m, err := redisserver.StartMini()
 	require.NoError(t, err)

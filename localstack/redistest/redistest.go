@@ -1,7 +1,8 @@
-// Package redistest gives tests a real Redis: one server, a cluster of three masters, or miniredis
-// where a suite allows it.
+// Package redistest starts a Redis for tests: a single server, a cluster of three masters, or
+// miniredis.
 //
-// A test that finds no redis-server fails with the line to type; none is skipped.
+// Without a redis-server on the PATH a test fails with the command that installs it; no test is
+// skipped.
 package redistest
 
 import (
@@ -17,29 +18,29 @@ import (
 	"github.com/sluicehq/sluice/localstack/redisserver"
 )
 
-// Redis is a running deployment with a client for it.
+// Redis is a running deployment with a client.
 type Redis struct {
-	// Client is a driver as the functions use it: contexts are obeyed and nothing is retried.
+	// Client is configured like that of the functions: it respects contexts and does not retry.
 	Client redis.UniversalClient
-	// URL is one redis:// URL, or several joined by commas for a cluster.
+	// URL is a redis:// URL, or several for a cluster, separated by commas.
 	URL string
-	// Cluster says that the deployment is a cluster.
+	// Cluster is true for a cluster.
 	Cluster bool
-	// Server is the process of a single server, else nil.
+	// Server is the process of a single server, and nil otherwise.
 	Server *redisserver.Server
-	// Nodes are the processes of a cluster, else nil.
+	// Nodes lists the processes of a cluster.
 	Nodes []*redisserver.Server
-	// Mini says that this is miniredis.
+	// Mini is true for miniredis.
 	Mini bool
 }
 
-// Single starts one server of the test's own.
+// Single starts a server for a test.
 func Single(t testing.TB, args ...string) *Redis {
 	t.Helper()
 	return Start(t, redisserver.Options{Args: args})
 }
 
-// Start starts one server of the test's own with options.
+// Start starts a server with options for a test.
 func Start(t testing.TB, options redisserver.Options) *Redis {
 	t.Helper()
 	s, err := redisserver.Start(context.Background(), options)
@@ -50,7 +51,7 @@ func Start(t testing.TB, options redisserver.Options) *Redis {
 	return &Redis{Client: client(t, []string{s.Addr()}, false), URL: s.URL(), Server: s}
 }
 
-// Cluster starts three masters of the test's own.
+// Cluster starts a cluster of three masters for a test.
 func Cluster(t testing.TB) *Redis {
 	t.Helper()
 	c, err := redisserver.StartCluster(context.Background(), 3, redisserver.Options{})
@@ -61,7 +62,7 @@ func Cluster(t testing.TB) *Redis {
 	return &Redis{Client: client(t, c.Addrs(), true), URL: c.URL(), Cluster: true, Nodes: c.Nodes}
 }
 
-// Mini starts a miniredis of the test's own.
+// Mini starts a miniredis for a test.
 func Mini(t testing.TB) *Redis {
 	t.Helper()
 	m, err := redisserver.StartMini()
@@ -80,7 +81,7 @@ func Each(t *testing.T, test func(*testing.T, *Redis)) {
 	t.Run("on miniredis", func(t *testing.T) { test(t, Mini(t)) })
 }
 
-// Name makes a name that no other test uses: "lock-k3v9…".
+// Name returns a name that no other test uses: "lock-k3v9…".
 func Name(prefix string) string { return prefix + "-" + strings.ToLower(rand.Text()[:12]) }
 
 func client(t testing.TB, addrs []string, cluster bool) redis.UniversalClient {

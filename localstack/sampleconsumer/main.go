@@ -1,7 +1,6 @@
-// A consumer function to try things with: `go run ./localstack up --consumer
-// orders=./localstack/sampleconsumer`.
-//
-// It prints each job. A payload such as {"fail_attempts": 2} makes it fail that many attempts.
+// The sample consumer is a Lambda function that logs each job it receives. Run it with `go run
+// ./localstack up --consumer orders=./localstack/sampleconsumer`. A payload such as {"fail_attempts":
+// 2} makes it fail that many attempts.
 package main
 
 import (
@@ -35,10 +34,10 @@ func newConsumer(endpoint string, log *slog.Logger) (*consumer.Consumer, error) 
 			var order struct {
 				FailAttempts int `json:"fail_attempts"`
 			}
-			_ = m.Decode(&order) // any payload will do
-			log.InfoContext(ctx, "a job", "id", m.JobID, "queue", m.Queue, "attempt", m.Attempt)
+			_ = m.Decode(&order) // other payloads have no such field
+			log.InfoContext(ctx, "received a job", "id", m.JobID, "queue", m.Queue, "attempt", m.Attempt)
 			if m.Attempt <= order.FailAttempts {
-				return fmt.Errorf("attempt %d of %d failed, as the payload asked", m.Attempt, order.FailAttempts)
+				return fmt.Errorf("attempt %d of %d failed, as the payload requests", m.Attempt, order.FailAttempts)
 			}
 			return nil
 		}})

@@ -15,26 +15,27 @@ import (
 // consumerTimeout is the Lambda timeout of a consumer.
 const consumerTimeout = 30 * time.Second
 
-// startConsumers runs a function behind each queue that has one, and the poller that feeds it.
-func (s *Stack) startConsumers(ctx context.Context, c *localaws.Server, invoker poller.Invoker, binaries string) error {
+// startConsumers starts the consumer functions and the pollers that deliver messages to them.
+func (s *Stack) startConsumers(ctx context.Context, aws *localaws.Server, invoker poller.Invoker, binaries string) error {
 	for queue, folder := range s.cfg.Consumers {
-		url, known := s.QueueURLs[queue]
-		if !known {
+		url, ok := s.QueueURLs[queue]
+		if !ok {
 			return fmt.Errorf("the consumer %s is for the queue %q, which is not among --queues", folder, queue)
 		}
 		name := "consumer-" + queue
-		if err := c.CreateFunction(ctx, name, consumerTimeout); err != nil {
+		if err := aws.CreateFunction(ctx, name, consumerTimeout); err != nil {
 			return err
 		}
 		fleet, err := lambdaproc.Start(lambdaproc.Function{ //nolint:contextcheck // the processes outlive the start
-			Name: name, Binary: filepath.Join(binaries, path.Base(folder)), RuntimeAPI: c.Host() + "/_runtime/" + name,
+			Name: name, Binary: filepath.Join(binaries, path.Base(folder)), RuntimeAPI: aws.Host() + "/_runtime/" + name,
 			Env: append(localaws.Env(s.AWSEndpoint), "SLUICE_ENDPOINT="+s.APIURL), Log: s.log,
 		})
 		if err != nil {
 			return err
 		}
 		s.onClose(func() error { fleet.Stop(); return nil })
-		p := poller.Start(s.SQS, invoker, poller.Mapping{QueueURL: url, Function: name, Failed: s.complain}) //nolint:contextcheck // as above
+		mapping := poller.Mapping{QueueURL: url, Function: name, OnError: s.logError}
+		p := poller.Start(s.SQS, invoker, mapping) //nolint:contextcheck // it outlives the start
 		s.onClose(func() error { p.Stop(); return nil })
 	}
 	return nil

@@ -29,19 +29,21 @@ const (
 	outboxTable = "sluice-outbox"
 	lockTable   = "sluice-locks"
 
-	// concurrency is how many invocations a process takes at once. A waiting lock is an invocation
-	// for up to 20 s; Lambda would start more instances, and here waiters must not keep a release
-	// out either.
+	// concurrency is the number of concurrent invocations of a process. A waiting acquire is an
+	// invocation for up to 20 s. Lambda would start more instances, and here too waiters must not
+	// block a release.
 	concurrency  = 32
 	readyTimeout = 30 * time.Second
 )
 
-// timeouts are the functions' Lambda timeouts. The dispatcher's is longer than its schedule, so
-// that each invocation meets its successor.
+// timeouts returns the Lambda timeouts of the functions. That of the dispatcher is longer than its
+// interval, so that each invocation overlaps with its successor.
 func (s *Stack) timeouts() map[string]time.Duration {
 	return map[string]time.Duration{
-		"lock": 29 * time.Second, "enqueue": 10 * time.Second, "limit": 10 * time.Second, dispatcher: s.cfg.Tick +
-			30*time.Second,
+		"lock":     29 * time.Second,
+		"enqueue":  10 * time.Second,
+		"limit":    10 * time.Second,
+		dispatcher: s.cfg.Tick + 30*time.Second,
 	}
 }
 
@@ -56,7 +58,7 @@ func (s *Stack) createQueues(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("error creating the queue %q: %w", name, err)
 		}
-		// The queue's path at the address that was asked for: kumo names its own default address.
+		// kumo returns a URL with its default address, which is replaced by that of the local AWS.
 		url := aws.ToString(out.QueueUrl)
 		if i := strings.Index(url, "/000000000000/"); i >= 0 {
 			url = s.AWSEndpoint + url[i:]
@@ -94,7 +96,7 @@ func (s *Stack) startFunctions(ctx context.Context, c *localaws.Server, binaries
 		}
 		perProcess := concurrency
 		if name == dispatcher {
-			perProcess = 1 // overlapping invocations are in processes of their own, as at AWS
+			perProcess = 1 // each of several overlapping invocations has its own process, as on AWS
 		}
 		fleet, err := lambdaproc.Start(lambdaproc.Function{ //nolint:contextcheck // the processes outlive the start
 			Name: name, Binary: filepath.Join(binaries, name), RuntimeAPI: c.Host() + "/_runtime/" + name,
@@ -110,7 +112,7 @@ func (s *Stack) startFunctions(ctx context.Context, c *localaws.Server, binaries
 	return nil
 }
 
-// awaitFunctions asks each function for nothing in particular until it answers.
+// awaitFunctions invokes each function until it answers.
 func (s *Stack) awaitFunctions(ctx context.Context, invoker gateway.Invoker) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -127,7 +129,7 @@ func (s *Stack) awaitFunctions(ctx context.Context, invoker gateway.Invoker) err
 			}
 			select {
 			case <-ctx.Done():
-				return fmt.Errorf("the function %s does not answer; its log tells why: %w", name, err)
+				return fmt.Errorf("the function %s does not answer; read its output with --log -: %w", name, err)
 			case <-time.After(5 * time.Millisecond):
 			}
 		}
@@ -135,13 +137,13 @@ func (s *Stack) awaitFunctions(ctx context.Context, invoker gateway.Invoker) err
 	return nil
 }
 
-// lines keeps what several processes print from being mixed within a line.
-type lines struct {
+// syncWriter serializes the writes of several processes.
+type syncWriter struct {
 	mu  sync.Mutex
 	out interface{ Write([]byte) (int, error) }
 }
 
-func (l *lines) Write(p []byte) (int, error) {
+func (l *syncWriter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.out.Write(p)

@@ -1,5 +1,5 @@
-// Package stack is the whole system on one machine: Redis, a local AWS, the functions as real
-// Lambda processes, and the front door.
+// Package stack runs the complete system on one machine: Redis, a local AWS, the functions as real
+// Lambda processes, and an API gateway.
 package stack
 
 import (
@@ -26,36 +26,36 @@ import (
 	"github.com/sluicehq/sluice/shared/routes"
 )
 
-// Config says what to run and where.
+// Config describes a stack.
 type Config struct {
-	// APIAddr and AWSAddr are host:port; port 0 takes a free one. Defaults 127.0.0.1:4000 and
+	// APIAddr and AWSAddr are host:port; port 0 selects a free port. Defaults 127.0.0.1:4000 and
 	// 127.0.0.1:4566.
 	APIAddr, AWSAddr string
-	// RedisURL is a Redis to use. Empty: a redis-server from the PATH, or else an embedded
-	// miniredis.
+	// RedisURL is the URL of a Redis to use. Default: a redis-server from the PATH, or an embedded
+	// miniredis if there is none.
 	RedisURL string
-	// Queues are the names of the queues. One that ends in ".fifo" is a FIFO queue. Default orders,
-	// emails.
+	// Queues lists the names of the queues. A name that ends in ".fifo" is a FIFO queue. Default
+	// orders, emails.
 	Queues []string
-	// Processes is how many processes each function has. Default 4.
+	// Processes is the number of processes of each function. Default 4.
 	Processes int
-	// Tick is how often the dispatcher is invoked. Default one minute.
+	// Tick is the interval between invocations of the dispatcher. Default one minute.
 	Tick time.Duration
-	// LockNodes is how many further Redis servers serve quorum locks. Zero is none.
+	// LockNodes is the number of further Redis servers for quorum locks. Zero disables them.
 	LockNodes int
-	// Consumers maps a queue to the folder of a Lambda function of this repository,
-	// "./localstack/sampleconsumer", that gets its messages.
+	// Consumers maps a queue to the folder of the Lambda function of this repository that receives
+	// its messages, for example "./localstack/sampleconsumer".
 	Consumers map[string]string
-	// Log takes what the functions print. Default: nowhere.
+	// Log receives the output of the functions. Default: discarded.
 	Log io.Writer
-	// Progress is told what is being done, in few words. Default: nobody.
+	// Progress is called before each slow step, with its description. Optional.
 	Progress func(string)
-	// Env is further environment for every function.
+	// Env adds variables, "NAME=value", to the environment of every function.
 	Env []string
-	// Target, when not nil, is told the address of the local AWS before the functions start, for a
-	// proxy between them.
+	// Target is called with the address of the local AWS before the functions start, for a proxy
+	// between them. Optional.
 	Target func(endpoint string) error
-	// Gateway tunes the front door: RequireIAM, Credentials, Authorizers and StageVariables.
+	// Gateway configures the API gateway: RequireIAM, Credentials, Authorizers and StageVariables.
 	Gateway gateway.Config
 }
 
@@ -86,19 +86,18 @@ func (c Config) withDefaults() Config {
 
 // Stack is a running system.
 type Stack struct {
-	// APIURL is the front door, AWSEndpoint the local AWS.
+	// APIURL is the URL of the API, AWSEndpoint that of the local AWS.
 	APIURL, AWSEndpoint string
-	// RedisURL is the Redis that is used, and RedisKind which that is: "given", "redis-server" or
-	// "miniredis".
+	// RedisURL is the URL of Redis. RedisKind is "given", "redis-server" or "miniredis".
 	RedisURL, RedisKind string
-	// QueueURLs are the SQS queues by name.
+	// QueueURLs maps the names of the queues to the URLs of their SQS queues.
 	QueueURLs map[string]string
-	// SQS is a client for them.
+	// SQS is a client for the queues.
 	SQS *sqs.Client
 
 	cfg    Config
 	log    io.Writer
-	redis  *redisserver.Server // when it is a child of ours
+	redis  *redisserver.Server // nil unless this stack started it
 	fleets map[string]*lambdaproc.Fleet
 
 	mu      sync.Mutex
@@ -106,11 +105,11 @@ type Stack struct {
 	closed  bool
 }
 
-// Start starts everything and returns when every function answers. A process can have one Stack:
-// the state of kumo, its AWS, is the process's.
+// Start starts a Stack and returns when every function answers. A process can have one Stack,
+// because kumo, its AWS, keeps its state per process.
 func Start(ctx context.Context, cfg Config) (*Stack, error) {
 	cfg = cfg.withDefaults()
-	s := &Stack{cfg: cfg, fleets: make(map[string]*lambdaproc.Fleet), log: &lines{out: cfg.Log}}
+	s := &Stack{cfg: cfg, fleets: make(map[string]*lambdaproc.Fleet), log: &syncWriter{out: cfg.Log}}
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -161,9 +160,11 @@ func (s *Stack) start(ctx context.Context) error {
 	return nil
 }
 
-func inUse(what, addr, flag string, err error) error {
+// inUse explains the error of listening at an address that is in use.
+func inUse(server, addr, flag string, err error) error {
 	if strings.Contains(err.Error(), "address already in use") {
-		return fmt.Errorf("%s is in use: something listens there already, perhaps another stack; stop it or choose another address for %s with %s", addr, what, flag)
+		return fmt.Errorf("%s is in use, perhaps by another stack; stop it, or choose another address for %s with %s",
+			addr, server, flag)
 	}
 	return err
 }
@@ -175,7 +176,7 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// build compiles the functions beside the rest of the start.
+// build compiles the functions concurrently with the rest of the start.
 func (s *Stack) build(ctx context.Context) (dir string, done <-chan error) {
 	result := make(chan error, 1)
 	dir, err := os.MkdirTemp("", "sluice-functions-")
@@ -199,46 +200,6 @@ func (s *Stack) build(ctx context.Context) (dir string, done <-chan error) {
 	return dir, result
 }
 
-func (s *Stack) startRedis(ctx context.Context) error {
-	if s.cfg.RedisURL != "" {
-		s.RedisURL, s.RedisKind = s.cfg.RedisURL, "given"
-		return nil
-	}
-	server, err := redisserver.Start(ctx, redisserver.Options{Durable: true})
-	if err == nil {
-		s.redis, s.RedisURL, s.RedisKind = server, server.URL(), "redis-server"
-		s.onClose(server.Close)
-		return nil
-	}
-	if !errors.Is(err, redisserver.ErrMissing) {
-		return err
-	}
-	mini, err := redisserver.StartMini()
-	if err != nil {
-		return err
-	}
-	s.RedisURL, s.RedisKind = mini.URL(), "miniredis"
-	s.onClose(mini.Close)
-	return nil
-}
-
-// startLockNodes starts independent servers for quorum locks, where there is a redis-server.
-func (s *Stack) startLockNodes(ctx context.Context) ([]string, error) {
-	var urls []string
-	for range s.cfg.LockNodes {
-		server, err := redisserver.Start(ctx, redisserver.Options{})
-		if errors.Is(err, redisserver.ErrMissing) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		s.onClose(server.Close)
-		urls = append(urls, server.URL())
-	}
-	return urls, nil
-}
-
 func (s *Stack) serve(listener net.Listener, invoker gateway.Invoker) {
 	cfg := s.cfg.Gateway
 	cfg.Invoker, cfg.Routes = invoker, append(routes.All(), routes.Fallbacks()...)
@@ -248,12 +209,12 @@ func (s *Stack) serve(listener net.Listener, invoker gateway.Invoker) {
 }
 
 func (s *Stack) tick(invoker gateway.Invoker) {
-	t := ticker.Start(s.cfg.Tick, func(ctx context.Context) error { return dispatch(ctx, invoker) }, s.complain)
+	t := ticker.Start(s.cfg.Tick, func(ctx context.Context) error { return dispatch(ctx, invoker) }, s.logError)
 	s.onClose(func() error { t.Stop(); return nil })
 }
 
-// dispatch invokes the dispatcher, and again while it is not reached, as EventBridge Scheduler
-// does: its processes may just be starting.
+// dispatch invokes the dispatcher. It retries while no process of the function is reached, like
+// EventBridge Scheduler: the processes may be starting.
 func dispatch(ctx context.Context, invoker gateway.Invoker) error {
 	for {
 		_, err := invoker.Invoke(ctx, dispatcher, []byte("{}"))
@@ -267,26 +228,11 @@ func dispatch(ctx context.Context, invoker gateway.Invoker) error {
 	}
 }
 
-// complain logs what went wrong in the background.
-func (s *Stack) complain(err error) { _, _ = fmt.Fprintf(s.log, "localstack: %v\n", err) }
+// logError logs an error of the background work.
+func (s *Stack) logError(err error) { _, _ = fmt.Fprintf(s.log, "localstack: %v\n", err) }
 
-// StopRedis takes Redis away, as a crash would. It works when Redis is a child of the stack.
-func (s *Stack) StopRedis(context.Context) error {
-	if s.redis == nil {
-		return errors.New("this stack's redis is not its own: it cannot be stopped")
-	}
-	return s.redis.Kill()
-}
-
-// StartRedis brings it back with its data.
-func (s *Stack) StartRedis(ctx context.Context) error {
-	if s.redis == nil {
-		return errors.New("this stack's redis is not its own: it cannot be started")
-	}
-	return s.redis.Restart(ctx)
-}
-
-// Kill ends every process of a function as a crash would; they are started again.
+// Kill kills every process of a function, like a crash, and returns their number. The processes are
+// started again.
 func (s *Stack) Kill(function string) int { return s.fleets[function].Kill() }
 
 func (s *Stack) onClose(f func() error) {
@@ -295,7 +241,7 @@ func (s *Stack) onClose(f func() error) {
 	s.closers = append(s.closers, f)
 }
 
-// Close stops everything, in the reverse order of the start. It may be called twice.
+// Close stops everything in the reverse order of the start. It may be called more than once.
 func (s *Stack) Close() error {
 	s.mu.Lock()
 	closers := s.closers

@@ -70,43 +70,46 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-func TestACrashedFunctionIsStartedAgain(t *testing.T) {
+func TestStack(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, 2, system.Kill("lock"))
-	require.Eventually(t, func() bool {
-		return output.count("function lock ended (signal: killed) and is started again") == 2
-	}, patience, time.Millisecond)
-	require.Eventually(t, func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		l, err := api.TryLock(ctx, "report", client.LockOptions{})
-		return err == nil && l.Unlock(ctx) == nil
-	}, patience, time.Millisecond)
-}
-
-func TestAConsumerFunctionWorksOnItsQueuesJobs(t *testing.T) {
-	t.Parallel()
-	orders := api.Queue("orders")
-	pushed, err := orders.Push(t.Context(), client.Job{
-		Payload: map[string]int{"fail_attempts": 1}, MaxAttempts: 3, AckTimeout: time.Minute,
-		Backoff: &client.Backoff{Initial: 10 * time.Millisecond, Max: 20 * time.Millisecond},
+	t.Run("starts a crashed function again", func(t *testing.T) {
+		t.Parallel()
+		require.Equal(t, 2, system.Kill("lock"))
+		require.Eventually(t, func() bool {
+			return output.count("function lock ended (signal: killed) and is started again") == 2
+		}, patience, time.Millisecond)
+		require.Eventually(t, func() bool {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			l, err := api.TryLock(ctx, "report", client.LockOptions{})
+			return err == nil && l.Unlock(ctx) == nil
+		}, patience, time.Millisecond)
 	})
-	require.NoError(t, err)
-	var job client.JobInfo
-	require.Eventually(t, func() bool {
-		job, err = orders.Get(t.Context(), pushed.ID)
-		return err == nil && job.State == client.JobSucceeded
-	}, patience, 10*time.Millisecond)
-	require.Equal(t, 2, job.Attempt, "the first attempt was nacked, the second acked")
-	require.Contains(t, job.LastError, "attempt 1 of 1 failed")
-}
 
-func TestTheDispatcherIsAtWorkFromTheStart(t *testing.T) {
-	t.Parallel()
-	require.Eventually(t, func() bool {
-		health, err := api.Health(t.Context())
-		return err == nil && slices.ContainsFunc(health.Checks, func(c client.HealthCheck) bool {
-			return c.Name == "dispatcher" && c.Status == "ok"
+	t.Run("delivers jobs to a consumer function", func(t *testing.T) {
+		t.Parallel()
+		orders := api.Queue("orders")
+		pushed, err := orders.Push(t.Context(), client.Job{
+			Payload: map[string]int{"fail_attempts": 1}, MaxAttempts: 3, AckTimeout: time.Minute,
+			Backoff: &client.Backoff{Initial: 10 * time.Millisecond, Max: 20 * time.Millisecond},
 		})
-	}, patience, 10*time.Millisecond)
+		require.NoError(t, err)
+		var job client.JobInfo
+		require.Eventually(t, func() bool {
+			job, err = orders.Get(t.Context(), pushed.ID)
+			return err == nil && job.State == client.JobSucceeded
+		}, patience, 10*time.Millisecond)
+		require.Equal(t, 2, job.Attempt, "the first attempt was nacked, the second acked")
+		require.Contains(t, job.LastError, "attempt 1 of 1 failed")
+	})
+
+	t.Run("invokes the dispatcher at the start", func(t *testing.T) {
+		t.Parallel()
+		require.Eventually(t, func() bool {
+			health, err := api.Health(t.Context())
+			return err == nil && slices.ContainsFunc(health.Checks, func(c client.HealthCheck) bool {
+				return c.Name == "dispatcher" && c.Status == "ok"
+			})
+		}, patience, 10*time.Millisecond)
+	})
 }

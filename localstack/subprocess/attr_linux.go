@@ -1,10 +1,10 @@
-// Package subprocess ties child processes to this one.
+// Package subprocess configures child processes so that they end with their parent.
 package subprocess
 
 import "syscall"
 
-// Attr puts a child into a process group of its own, so that Ctrl-C reaches only the parent, and
-// makes the kernel end the child when its parent dies, however that happens.
+// Attr puts a child into a separate process group, so that Ctrl-C reaches only the parent, and
+// makes the kernel kill the child when the parent ends for any reason.
 func Attr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

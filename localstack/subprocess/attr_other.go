@@ -1,10 +1,10 @@
 //go:build !linux
 
-// Package subprocess ties child processes to this one.
+// Package subprocess configures child processes so that they end with their parent.
 package subprocess
 
 import "syscall"
 
-// Attr puts a child into a process group of its own, so that Ctrl-C reaches only the parent. This
-// system cannot do more.
+// Attr puts a child into a separate process group, so that Ctrl-C reaches only the parent. Only
+// Linux also kills the child when the parent ends.
 func Attr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -1,5 +1,4 @@
-// Package ticker invokes the dispatcher as EventBridge Scheduler does. It is a stand-in: no
-// schedule fires on a laptop.
+// Package ticker invokes the dispatcher at an interval, like EventBridge Scheduler.
 package ticker
 
 import (
@@ -8,17 +7,17 @@ import (
 	"time"
 )
 
-// Invoke starts one invocation and waits for its end.
+// Invoke runs one invocation and returns when it ends.
 type Invoke func(context.Context) error
 
-// Ticker invokes once at the start and then every interval, without waiting for the invocation
-// before: they overlap, as they do at AWS.
+// Ticker invokes at the start and then at each interval. It does not wait for the previous
+// invocation: invocations overlap, as they do on AWS.
 type Ticker struct {
 	cancel context.CancelFunc
 	wait   sync.WaitGroup
 }
 
-// Start runs a Ticker. failed is told of invocations that ended in an error.
+// Start starts a Ticker. It calls failed for each invocation that returns an error.
 func Start(interval time.Duration, invoke Invoke, failed func(error)) *Ticker {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &Ticker{cancel: cancel}
@@ -41,7 +40,7 @@ func Start(interval time.Duration, invoke Invoke, failed func(error)) *Ticker {
 	return t
 }
 
-// Stop ends it; invocations that are under way are given up.
+// Stop stops the Ticker and cancels the invocations in flight.
 func (t *Ticker) Stop() {
 	t.cancel()
 	t.wait.Wait()

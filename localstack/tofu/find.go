@@ -1,4 +1,4 @@
-// Package tofu runs OpenTofu, or Terraform, with the provider of this repository.
+// Package tofu runs OpenTofu or Terraform with the provider of this repository.
 package tofu
 
 import (
@@ -13,19 +13,21 @@ import (
 	"strings"
 )
 
-// ErrNotFound says that there is no tool that will do.
-var ErrNotFound = errors.New("neither tofu nor terraform is here in a version that will do. Type: make tofu (builds OpenTofu once, some minutes), or install it")
+// ErrNotFound means that no suitable tool is installed.
+var ErrNotFound = errors.New("neither tofu nor terraform is installed in a recent version; " +
+	"run make tofu, which builds OpenTofu once in some minutes, or install it")
 
 // Tool is a program that applies Terraform configurations.
 type Tool struct {
+	// Path is the path of the program.
 	Path string
 	// Name is "OpenTofu" or "Terraform".
 	Name string
-	// Version is such as "1.12.6".
+	// Version is a version such as "1.12.6".
 	Version string
 }
 
-// Host is the registry that the tool looks providers up at, unless their addresses name another.
+// Host returns the default provider registry of the tool.
 func (t Tool) Host() string {
 	if t.Name == "OpenTofu" {
 		return "registry.opentofu.org"
@@ -33,8 +35,8 @@ func (t Tool) Host() string {
 	return "registry.terraform.io"
 }
 
-// Find looks for a tool of a minor version of 1 at least as new, of either maker: tofu on the PATH,
-// what `make tofu` has built under root, terraform on the PATH. Errors: [ErrNotFound].
+// Find returns the first tool of version 1.minor or later among tofu on the PATH, the one that `make
+// tofu` built in root, and terraform on the PATH. Errors: [ErrNotFound].
 func Find(ctx context.Context, root string, minor int) (Tool, error) {
 	for _, candidate := range []string{"tofu", filepath.Join(root, ".cache", "bin", "tofu"), "terraform"} {
 		path, err := exec.LookPath(candidate)
@@ -54,16 +56,16 @@ func inspect(ctx context.Context, path string) (Tool, error) {
 	cmd.Env = environment()
 	out, err := cmd.Output()
 	if err != nil {
-		return Tool{}, fmt.Errorf("error asking %s for its version: %w", path, err)
+		return Tool{}, fmt.Errorf("error getting the version of %s: %w", path, err)
 	}
-	var said struct {
+	var answer struct {
 		Version string `json:"terraform_version"`
 	}
-	if err := json.Unmarshal(out, &said); err != nil {
+	if err := json.Unmarshal(out, &answer); err != nil {
 		return Tool{}, fmt.Errorf("error reading the version of %s: %w", path, err)
 	}
-	t := Tool{Path: path, Name: "Terraform", Version: said.Version}
-	// Both call it terraform_version; only the text of the other form tells them apart.
+	t := Tool{Path: path, Name: "Terraform", Version: answer.Version}
+	// Both programs call it terraform_version. Only the text form of the version has the name.
 	cmd = exec.CommandContext(ctx, path, "version")
 	cmd.Env = environment()
 	if text, err := cmd.Output(); err == nil && strings.Contains(string(text), "OpenTofu") {
@@ -72,7 +74,7 @@ func inspect(ctx context.Context, path string) (Tool, error) {
 	return t, nil
 }
 
-// minor is the second number of a version whose first is 1, else 0.
+// minor returns the minor version of a version 1, and 0 otherwise.
 func (t Tool) minor() int {
 	parts := strings.Split(t.Version, ".")
 	if len(parts) < 2 || parts[0] != "1" {
@@ -85,14 +87,14 @@ func (t Tool) minor() int {
 	return n
 }
 
-// environment is this process's, without what would change how the tool runs, and with further
-// variables.
-func environment(further ...string) []string {
+// environment returns the environment of this process without the variables that change how the
+// tool runs, and with more variables.
+func environment(more ...string) []string {
 	var env []string
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "TF_") && !strings.HasPrefix(v, "SLUICE_") {
 			env = append(env, v)
 		}
 	}
-	return append(append(env, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1"), further...)
+	return append(append(env, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1"), more...)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicehq/sluice/localstack/subprocess"
 )
 
-// BuildProvider builds the provider of the repository at root into dir, where [Tool.Open] finds it.
+// BuildProvider builds the provider of the repository at root into dir, for [Tool.Open].
 func BuildProvider(ctx context.Context, root, dir string) error {
 	binary := filepath.Join(dir, "terraform-provider-sluice")
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, ".") //nolint:gosec // the path is the caller's
@@ -21,7 +21,7 @@ func BuildProvider(ctx context.Context, root, dir string) error {
 	return nil
 }
 
-// Workspace is a folder with a configuration and its state.
+// Workspace is a folder with a Terraform configuration and its state.
 type Workspace struct {
 	Dir string
 
@@ -29,9 +29,9 @@ type Workspace struct {
 	env  []string
 }
 
-// Open makes a workspace of dir in which the provider sluice is the one that [BuildProvider] put
-// into provider: nothing is downloaded, and `init` is not needed. env is further environment,
-// "NAME=value".
+// Open makes a workspace in dir that uses the provider in the folder provider, where
+// [BuildProvider] built it. Nothing is downloaded, and `init` is not needed. env adds variables,
+// "NAME=value", to the environment.
 func (t Tool) Open(dir, provider string, env ...string) (*Workspace, error) {
 	config := filepath.Join(dir, "cli.tfrc")
 	text := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n",
@@ -42,7 +42,7 @@ func (t Tool) Open(dir, provider string, env ...string) (*Workspace, error) {
 	return &Workspace{Dir: dir, tool: t, env: environment(append(env, "TF_CLI_CONFIG_FILE="+config)...)}, nil
 }
 
-// Write puts a configuration, main.tf, into the workspace.
+// Write writes the configuration of the workspace, main.tf.
 func (w *Workspace) Write(configuration string) error {
 	if err := os.WriteFile(filepath.Join(w.Dir, "main.tf"), []byte(configuration), 0o600); err != nil {
 		return fmt.Errorf("error writing the configuration: %w", err)
@@ -50,9 +50,9 @@ func (w *Workspace) Write(configuration string) error {
 	return nil
 }
 
-// Run runs the tool in the workspace, and returns all that it printed. It is stopped with ctx.
+// Run runs the tool in the workspace and returns its output. The tool is killed when ctx ends.
 func (w *Workspace) Run(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, w.tool.Path, args...) //nolint:gosec // the tool that was asked for
+	cmd := exec.CommandContext(ctx, w.tool.Path, args...) //nolint:gosec // the tool that Find found
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = w.Dir, w.env, subprocess.Attr()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
