@@ -43,40 +43,55 @@ func TestArguments(t *testing.T) {
 	pause := func(until time.Time) func(context.Context) error {
 		return func(ctx context.Context) error { return q.Pause(ctx, "paused", until) }
 	}
+	claim := func(shard, limit int, lease time.Duration) func(context.Context) error {
+		return func(ctx context.Context) error { return errorOf(q.Claim(ctx, "orders", shard, limit, lease)) }
+	}
+	maintain := func(shard, limit int) func(context.Context) error {
+		return func(ctx context.Context) error { return errorOf(q.Maintain(ctx, "orders", shard, limit)) }
+	}
 	for name, c := range map[string]struct {
 		call    func(context.Context) error
 		refused []string
 	}{
-		"List: limit at its minimum":       {list(ListOptions{Limit: 1}), nil},
-		"List: limit under its minimum":    {list(ListOptions{Limit: -1}), []string{"limit"}},
-		"List: limit at its maximum":       {list(ListOptions{Limit: MaxPage}), nil},
-		"List: limit over its maximum":     {list(ListOptions{Limit: MaxPage + 1}), []string{"limit"}},
-		"List: a state":                    {list(ListOptions{State: Dead}), nil},
-		"List: no state and a bad limit":   {list(ListOptions{State: "gone", Limit: -1}), []string{"state", "limit"}},
-		"List: not a cursor":               {list(ListOptions{Cursor: "x"}), []string{"cursor"}},
-		"Redrive: the default":             {redrive(RedriveOptions{}), nil},
-		"Redrive: limit at its minimum":    {redrive(RedriveOptions{Limit: 1}), nil},
-		"Redrive: limit under its minimum": {redrive(RedriveOptions{Limit: -1}), []string{"limit"}},
-		"Redrive: limit at its maximum":    {redrive(RedriveOptions{Limit: MaxRedrive}), nil},
-		"Redrive: limit over its maximum":  {redrive(RedriveOptions{Limit: MaxRedrive + 1}), []string{"limit"}},
-		"Redrive: IDs at their maximum":    {redrive(RedriveOptions{IDs: ids(MaxBatch)}), nil},
-		"Redrive: IDs over their maximum":  {redrive(RedriveOptions{IDs: ids(MaxBatch + 1)}), []string{"ids"}},
-		"Redrive: an empty list of IDs":    {redrive(RedriveOptions{IDs: []string{}}), []string{"ids"}},
-		"Redrive: not an ID":               {redrive(RedriveOptions{IDs: []string{"a", "a b"}}), []string{"ids"}},
-		"Redrive: IDs and a limit":         {redrive(RedriveOptions{IDs: ids(1), Limit: 1}), []string{"limit"}},
-		"Ack: attempt under its minimum":   {ack(0), []string{"attempt"}},
-		"Ack: attempt over its maximum":    {ack(MaxAttempts + 1), []string{"attempt"}},
-		"Nack: delay under its minimum":    {nack(1, -time.Millisecond), []string{"delay_ms"}},
-		"Nack: delay over its maximum":     {nack(1, MaxDelay+1), []string{"delay_ms"}},
-		"Nack: no attempt and a bad delay": {nack(0, -time.Hour), []string{"attempt", "delay_ms"}},
-		"Pause: until at its maximum":      {pause(time.Now().Add(MaxDelay)), nil},
-		"Pause: until over its maximum":    {pause(time.Now().Add(MaxDelay + time.Minute)), []string{"until"}},
-		"Pause: until in the past":         {pause(time.UnixMilli(0)), nil},
+		"List: limit at its minimum":        {list(ListOptions{Limit: 1}), nil},
+		"List: limit under its minimum":     {list(ListOptions{Limit: -1}), []string{"limit"}},
+		"List: limit at its maximum":        {list(ListOptions{Limit: MaxPage}), nil},
+		"List: limit over its maximum":      {list(ListOptions{Limit: MaxPage + 1}), []string{"limit"}},
+		"List: a state":                     {list(ListOptions{State: Dead}), nil},
+		"List: no state and a bad limit":    {list(ListOptions{State: "gone", Limit: -1}), []string{"state", "limit"}},
+		"List: not a cursor":                {list(ListOptions{Cursor: "x"}), []string{"cursor"}},
+		"Redrive: the default":              {redrive(RedriveOptions{}), nil},
+		"Redrive: limit at its minimum":     {redrive(RedriveOptions{Limit: 1}), nil},
+		"Redrive: limit under its minimum":  {redrive(RedriveOptions{Limit: -1}), []string{"limit"}},
+		"Redrive: limit at its maximum":     {redrive(RedriveOptions{Limit: MaxRedrive}), nil},
+		"Redrive: limit over its maximum":   {redrive(RedriveOptions{Limit: MaxRedrive + 1}), []string{"limit"}},
+		"Redrive: IDs at their maximum":     {redrive(RedriveOptions{IDs: ids(MaxBatch)}), nil},
+		"Redrive: IDs over their maximum":   {redrive(RedriveOptions{IDs: ids(MaxBatch + 1)}), []string{"ids"}},
+		"Redrive: an empty list of IDs":     {redrive(RedriveOptions{IDs: []string{}}), []string{"ids"}},
+		"Redrive: not an ID":                {redrive(RedriveOptions{IDs: []string{"a", "a b"}}), []string{"ids"}},
+		"Redrive: IDs and a limit":          {redrive(RedriveOptions{IDs: ids(1), Limit: 1}), []string{"limit"}},
+		"Ack: attempt under its minimum":    {ack(0), []string{"attempt"}},
+		"Ack: attempt over its maximum":     {ack(MaxAttempts + 1), []string{"attempt"}},
+		"Nack: delay under its minimum":     {nack(1, -time.Millisecond), []string{"delay_ms"}},
+		"Nack: delay over its maximum":      {nack(1, MaxDelay+1), []string{"delay_ms"}},
+		"Nack: no attempt and a bad delay":  {nack(0, -time.Hour), []string{"attempt", "delay_ms"}},
+		"Pause: until at its maximum":       {pause(time.Now().Add(MaxDelay)), nil},
+		"Pause: until over its maximum":     {pause(time.Now().Add(MaxDelay + time.Minute)), []string{"until"}},
+		"Pause: until in the past":          {pause(time.UnixMilli(0)), nil},
+		"Claim: at the minimum":             {claim(0, 1, 1), nil},
+		"Claim: limit at its maximum":       {claim(0, MaxBatch, time.Minute), nil},
+		"Claim: limit over its maximum":     {claim(0, MaxBatch+1, time.Minute), []string{"limit"}},
+		"Claim: all under their minimum":    {claim(-1, 0, 0), []string{"shard", "limit", "lease_ms"}},
+		"Claim: shard at its maximum":       {claim(MaxShards-1, 1, time.Minute), nil},
+		"Claim: shard over its maximum":     {claim(MaxShards, 1, time.Minute), []string{"shard"}},
+		"Maintain: limit at its maximum":    {maintain(0, MaxBatch), nil},
+		"Maintain: limit over its maximum":  {maintain(0, MaxBatch+1), []string{"limit"}},
+		"Maintain: all under their minimum": {maintain(-1, 0), []string{"shard", "limit"}},
 		"Reschedule: nothing to change": {
 			func(ctx context.Context) error { return errorOf(q.Reschedule(ctx, "orders", "a", Change{})) },
 			[]string{"body"},
 		},
-		"Get: neither a queue's name nor an ID": {
+		"Get: no names": {
 			func(ctx context.Context) error { return errorOf(q.Get(ctx, "a b", "{a}")) },
 			[]string{"queue", "id"},
 		},

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sluicehq/sluice/shared/fault"
 	"github.com/sluicehq/sluice/shared/instant"
 )
 
@@ -39,11 +40,11 @@ type Claims struct {
 }
 
 // Claim claims up to limit due jobs of a shard, 1 to MaxBatch, and starts an attempt of each. The
-// caller sends them and then calls Accept or Requeue; jobs for which it has not done so when the
-// lease ends are rescheduled by Maintain. Jobs whose ExpiresAt has passed become expired instead.
-// Errors: [ErrInvalid], [ErrUnavailable].
+// caller sends them and then calls Accept or Requeue before the lease ends; otherwise Maintain
+// reschedules them. Jobs whose ExpiresAt has passed become expired instead. Errors: [ErrInvalid],
+// [ErrUnavailable].
 func (q *Queues) Claim(ctx context.Context, queue string, shard, limit int, lease time.Duration) (Claims, error) {
-	if err := checkQueue(queue); err != nil {
+	if err := checkClaim(queue, shard, limit, lease); err != nil {
 		return Claims{}, err
 	}
 	p := placeOf(queue, shard)
@@ -71,6 +72,16 @@ func (q *Queues) Claim(ctx context.Context, queue string, shard, limit int, leas
 	return claims, nil
 }
 
+func checkClaim(queue string, shard, limit int, lease time.Duration) error {
+	var f fault.Fields
+	checkShard(&f, queue, shard)
+	checkLimit(&f, limit)
+	if lease <= 0 {
+		f.Add("lease_ms", "must be at least 1")
+	}
+	return f.Err()
+}
+
 func (q *Queues) parseClaimed(shard int, id, record string) (Claimed, error) {
 	h, info, err := q.codec.decode(id, record)
 	return Claimed{
@@ -91,8 +102,9 @@ func (q *Queues) parseClaimed(shard int, id, record string) (Claimed, error) {
 // Accept records that SQS accepted jobs of one shard. It returns the jobs whose claim was lost:
 // their lease lapsed, and Accept changed nothing. Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) Accept(ctx context.Context, queue string, shard int, jobs []Claimed) (lost []Claimed, err error) {
-	if err := checkQueue(queue); err != nil {
-		return nil, err
+	var f fault.Fields
+	if checkShard(&f, queue, shard); len(f) > 0 {
+		return nil, f.Err()
 	}
 	args := make([]any, 0, 3+2*len(jobs))
 	args = append(args, q.cfg.DedupWindow.Milliseconds(), defaultAckTime.Milliseconds(), len(jobs))
@@ -123,8 +135,9 @@ type Refused struct {
 // lost: their lease lapsed, and Requeue changed nothing. Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) Requeue(ctx context.Context, queue string, shard int,
 	refused []Refused) (lost []Claimed, err error) {
-	if err := checkQueue(queue); err != nil {
-		return nil, err
+	var f fault.Fields
+	if checkShard(&f, queue, shard); len(f) > 0 {
+		return nil, f.Err()
 	}
 	args := make([]any, 0, 2+4*len(refused))
 	args = append(args, q.cfg.DeadRetention.Milliseconds(), len(refused))

@@ -38,6 +38,21 @@ func checkQueue(queue string) error {
 	return nil
 }
 
+// checkShard refuses a shard that no queue has.
+func checkShard(f *fault.Fields, queue string, shard int) {
+	f.CheckName("queue", queue)
+	if shard < 0 || shard >= MaxShards {
+		f.Add("shard", "must be 0 to %d", MaxShards-1)
+	}
+}
+
+// checkLimit refuses a number of jobs that one script call may not process.
+func checkLimit(f *fault.Fields, limit int) {
+	if limit < 1 || limit > MaxBatch {
+		f.Add("limit", "must be 1 to %d", MaxBatch)
+	}
+}
+
 // checkJobName refuses the name of a queue or the ID of a job that no job can have.
 func checkJobName(queue, id string) error {
 	var f fault.Fields

@@ -9,9 +9,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Dispatchers hand over by generation. One that starts takes a generation that is higher than all
-// before, and publishes it with its heartbeat once it works. One that reads a newer generation than
-// its own may stop: there is always one at work.
+// Dispatchers hand over by generation. A dispatcher that starts takes a generation that is higher
+// than all before, and publishes it with its heartbeat once it works. A dispatcher that reads a
+// newer generation than its own may stop, because the newer dispatcher works.
 
 // Keys of the dispatchers, all in one hash slot.
 const (

@@ -69,7 +69,8 @@ const (
 	// MaxFIFOID is the length limit of the ID of a job for a FIFO queue: the ID, the attempt and
 	// the number of redrives make up the deduplication ID, for which SQS allows 128 characters.
 	MaxFIFOID = 116
-	// MaxBatch is how many jobs one Claim returns, and how many IDs one Redrive accepts, at most.
+	// MaxBatch is how many jobs one Claim or Maintain processes, and how many IDs one Redrive
+	// accepts, at most.
 	MaxBatch = 500
 	// MaxPage is how many jobs a page of List has at most.
 	MaxPage = 200

@@ -3,6 +3,8 @@ package delayqueue
 import (
 	"context"
 	"fmt"
+
+	"github.com/sluicehq/sluice/shared/fault"
 )
 
 // Maintained counts the jobs that one Maintain changed.
@@ -20,9 +22,12 @@ type Maintained struct {
 
 // Maintain reschedules the jobs of a shard whose lease has lapsed, ends attempts that were not
 // acknowledged in time, and removes finished jobs after the dedup window and dead ones after their
-// retention: up to limit of each. Errors: [ErrInvalid], [ErrUnavailable].
+// retention: up to limit of each, 1 to MaxBatch. Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) Maintain(ctx context.Context, queue string, shard, limit int) (Maintained, error) {
-	if err := checkQueue(queue); err != nil {
+	var f fault.Fields
+	checkShard(&f, queue, shard)
+	checkLimit(&f, limit)
+	if err := f.Err(); err != nil {
 		return Maintained{}, err
 	}
 	p := placeOf(queue, shard)
