@@ -154,25 +154,23 @@ func TestUp(t *testing.T) {
 			env  []string
 			want string
 		}{
-			"the port of the API is in use": {[]string{"--api-addr", taken.Addr().String(), "--aws-addr",
-				"127.0.0.1:0"}, os.Environ(), "choose another address for the API with --api-addr"},
-			"the AWS port is in use": {[]string{"--aws-addr", taken.Addr().String(), "--api-addr",
-				"127.0.0.1:0"}, os.Environ(), "choose another address for AWS with --aws-addr"},
-			"go is not installed": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0"},
-				[]string{"PATH=/nowhere"}, "go is not on the PATH"},
-			"the queue of a consumer does not exist": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0",
-				"--consumer", "x=./localstack/sampleconsumer"}, os.Environ(), `the queue "x", which is not among --queues`},
-			"the given Redis does not answer": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0",
-				"--redis", "redis://user:secret@127.0.0.1:1"}, os.Environ(),
+			"the port of the API is in use": {[]string{"--api-addr", taken.Addr().String()}, os.Environ(),
+				"choose another address for the API with --api-addr"},
+			"the AWS port is in use": {[]string{"--aws-addr", taken.Addr().String()}, os.Environ(),
+				"choose another address for AWS with --aws-addr"},
+			"go is not installed": {nil, []string{"PATH=/nowhere"}, "go is not on the PATH"},
+			"the queue of a consumer does not exist": {[]string{"--consumer", "x=./localstack/sampleconsumer"},
+				os.Environ(), `the queue "x", which is not among --queues`},
+			"the given Redis does not answer": {[]string{"--redis", "redis://user:secret@127.0.0.1:1"}, os.Environ(),
 				"the Redis at redis://user:xxxxx@127.0.0.1:1 does not answer; start it, or leave --redis out"},
-			"the given Redis is no URL": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0",
-				"--redis", "localhost:6379"}, os.Environ(), "give a redis:// or rediss:// URL"},
-			"the name of a queue is invalid": {[]string{"--aws-addr", "127.0.0.1:0", "--api-addr", "127.0.0.1:0",
-				"--queues", "or/ders"}, os.Environ(), `the queue "or/ders"`},
+			"the given Redis is no URL": {[]string{"--redis", "localhost:6379"}, os.Environ(),
+				"give a redis:// or rediss:// URL"},
+			"the name of a queue is invalid": {[]string{"--queues", "or/ders"}, os.Environ(), `the queue "or/ders"`},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				cmd := exec.CommandContext(t.Context(), program, append([]string{"up", "--lock-nodes", "0"}, tc.args...)...)
+				args := []string{"up", "--lock-nodes", "0", "--api-addr", "127.0.0.1:0", "--aws-addr", "127.0.0.1:0"}
+				cmd := exec.CommandContext(t.Context(), program, append(args, tc.args...)...)
 				cmd.Env = tc.env
 				var errOut bytes.Buffer
 				cmd.Stdout, cmd.Stderr = io.Discard, &errOut
@@ -192,8 +190,8 @@ func TestUp(t *testing.T) {
 	})
 }
 
-// The stack starts in under three seconds once it is built. The best of three starts counts, because other
-// tests use the machine.
+// The stack starts in under three seconds once it is built. The best of three starts counts,
+// because other tests use the machine.
 func TestUpTime(t *testing.T) {
 	best := time.Hour
 	for range 3 {

@@ -11,12 +11,12 @@ import (
 	"github.com/sluicehq/sluice/localstack/faultproxy"
 )
 
-// lease is how long a dispatcher that was killed keeps what it had claimed.
+// lease is how long the claims of a killed dispatcher last.
 const lease = 30 * time.Second
 
 func TestJobs(t *testing.T) {
-	// A dispatcher that is killed at any point loses nothing, sends nothing early, and doubles only
-	// what it had just sent.
+	// A dispatcher that is killed at any point loses nothing, sends nothing early, and duplicates
+	// only the jobs that it had just sent.
 	t.Run("survive a dispatcher that is killed repeatedly", func(t *testing.T) {
 		jobs, kills := scale("SLUICE_CHAOS_JOBS", 2000), scale("SLUICE_CHAOS_KILLS", 5)
 		l := open(t, "kill")
@@ -27,43 +27,43 @@ func TestJobs(t *testing.T) {
 			<-time.After(time.Duration(float64(over) / float64(kills) * (0.5 + random.Float64()/2)))
 			l.kill()
 		}
-		l.settle(t, over+4*lease)
+		l.check(t, over+4*lease)
 	})
 
-	// SQS fails whole batches, single entries, throttles, and accepts without saying so.
+	// SQS fails batches and entries, throttles, and accepts messages without an answer.
 	t.Run("survive every failure of SQS", func(t *testing.T) {
 		l := open(t, "sqs")
 		proxy.Set(faultproxy.Faults{Error: 0.1, Throttled: 0.1, Partial: 0.2, Lost: 0.1})
 		l.push(t, 0, scale("SLUICE_CHAOS_JOBS", 2000)/2, 5*time.Second)
 		<-time.After(6 * time.Second)
 		proxy.Set(faultproxy.Faults{})
-		l.settle(t, 3*time.Minute)
+		l.check(t, 3*time.Minute)
 		for fault, n := range proxy.Counts() {
 			require.Positive(t, n, fault)
 		}
 	})
 
-	// Redis is killed and started again with its append-only file, under load: what was acknowledged is
-	// still there.
+	// Redis is killed and started again with its append-only file, under load: every acknowledged
+	// job still exists.
 	t.Run("survive a Redis that is killed and restarted", func(t *testing.T) {
 		l := open(t, "redis")
 		l.push(t, 0, scale("SLUICE_CHAOS_JOBS", 2000)/4, 8*time.Second)
 		for n := range 3 {
 			<-time.After(time.Second)
 			require.NoError(t, system.StopRedis(context.Background()))
-			l.push(t, 10_000+100*n, 50, time.Second) // taken in while Redis is away
+			l.push(t, 10_000+100*n, 50, time.Second) // accepted while Redis is unavailable
 			require.NoError(t, system.StartRedis(context.Background()))
 		}
-		l.settle(t, 3*time.Minute)
+		l.check(t, 3*time.Minute)
 	})
 
-	// Redis is away for a while under load: every enqueue is acknowledged, due jobs are sent from the
-	// outbox, and each comes once.
+	// Redis is unavailable under load: every enqueue is acknowledged, due jobs are sent from the
+	// outbox, and each arrives once.
 	t.Run("are accepted while Redis is unavailable, and each arrives once", func(t *testing.T) {
 		away := time.Duration(scale("SLUICE_CHAOS_OUTAGE_SECONDS", 4)) * time.Second
 		l := open(t, "away")
 		l.push(t, 0, 200, away+3*time.Second)
-		<-time.After(time.Second) // some are sent before
+		<-time.After(time.Second) // some jobs are sent before the outage
 		require.NoError(t, system.StopRedis(context.Background()))
 		stopped := time.Now()
 		for n := 0; time.Since(stopped) < away; n++ {
@@ -73,6 +73,6 @@ func TestJobs(t *testing.T) {
 			<-time.After(200 * time.Millisecond)
 		}
 		require.NoError(t, system.StartRedis(context.Background()))
-		l.settle(t, 3*time.Minute)
+		l.check(t, 3*time.Minute)
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// ledger accounts for jobs: those that the API acknowledged, and every message that came of them.
+// ledger records the jobs that the API acknowledged and every message of them.
 type ledger struct {
 	prefix string
 	stop   context.CancelFunc
@@ -25,23 +25,23 @@ type ledger struct {
 
 	mu    sync.Mutex
 	due   map[string]time.Time
-	came  map[string][]delivery
+	seen  map[string][]delivery
 	kills []time.Time
 }
 
-// delivery is one message, as its consumer sees it.
+// delivery is a message that a consumer received.
 type delivery struct {
 	sent    time.Time // when SQS accepted it
 	attempt string
 	body    string
 }
 
-// open starts a ledger and the consumers that fill it.
+// open starts a ledger and its consumers.
 func open(t *testing.T, prefix string) *ledger {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	run := fmt.Sprintf("%s-%d", prefix, time.Now().UnixMilli()) // ids are remembered: a second run needs its own
-	l := &ledger{prefix: run, stop: stop, due: make(map[string]time.Time), came: make(map[string][]delivery)}
+	run := fmt.Sprintf("%s-%d", prefix, time.Now().UnixMilli()) // each run needs its own IDs
+	l := &ledger{prefix: run, stop: stop, due: make(map[string]time.Time), seen: make(map[string][]delivery)}
 	for range 2 {
 		l.wait.Go(func() { l.consume(ctx) })
 	}
@@ -54,7 +54,9 @@ func (l *ledger) consume(ctx context.Context) {
 	for ctx.Err() == nil {
 		out, err := system.SQS.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 			QueueUrl: url, MaxNumberOfMessages: 10, WaitTimeSeconds: 1, MessageAttributeNames: []string{"All"},
-			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameSentTimestamp},
+			MessageSystemAttributeNames: []types.MessageSystemAttributeName{
+				types.MessageSystemAttributeNameSentTimestamp,
+			},
 		})
 		if err != nil || len(out.Messages) == 0 {
 			continue
@@ -64,7 +66,7 @@ func (l *ledger) consume(ctx context.Context) {
 		for i, m := range out.Messages {
 			ms, _ := strconv.ParseInt(m.Attributes["SentTimestamp"], 10, 64)
 			id := aws.ToString(m.MessageAttributes["sluice-job-id"].StringValue)
-			l.came[id] = append(l.came[id], delivery{time.UnixMilli(ms),
+			l.seen[id] = append(l.seen[id], delivery{time.UnixMilli(ms),
 				aws.ToString(m.MessageAttributes["sluice-attempt"].StringValue), aws.ToString(m.Body)})
 			gone = append(gone, types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)),
 				ReceiptHandle: m.ReceiptHandle})
@@ -75,8 +77,8 @@ func (l *ledger) consume(ctx context.Context) {
 	}
 }
 
-// push enqueues jobs first to first+n-1, due evenly over a time from now, in batches. It repeats
-// what was not acknowledged, under the same ids.
+// push enqueues the jobs first to first+n-1 in batches, with due times evenly over the next span.
+// It retries jobs that were not acknowledged, with the same IDs.
 func (l *ledger) push(t *testing.T, first, n int, over time.Duration) {
 	t.Helper()
 	began := time.Now().Add(500 * time.Millisecond)
@@ -114,7 +116,7 @@ func (l *ledger) pushBatch(t *testing.T, batch []client.Job) {
 	}, time.Minute, 20*time.Millisecond)
 }
 
-// kill ends every process of the dispatcher with SIGKILL.
+// kill kills every process of the dispatcher.
 func (l *ledger) kill() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,22 +124,22 @@ func (l *ledger) kill() {
 	l.kills = append(l.kills, time.Now())
 }
 
-// missing is how many acknowledged jobs have not come.
+// missing returns the number of acknowledged jobs without a message.
 func (l *ledger) missing() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := 0
 	for id := range l.due {
-		if len(l.came[id]) == 0 {
+		if len(l.seen[id]) == 0 {
 			n++
 		}
 	}
 	return n
 }
 
-// atRest tells whether nothing is left that could still come, neither in Redis nor in the outbox,
-// and then not in SQS either.
-func (l *ledger) atRest(ctx context.Context) bool {
+// drained reports whether no message can arrive any more: no job is pending in Redis or in the
+// outbox, and SQS is empty.
+func (l *ledger) drained(ctx context.Context) bool {
 	s, err := api.Queue("orders").Stats(ctx)
 	if err != nil || s.Outbox == nil || s.Scheduled+s.Due+s.Dispatching+*s.Outbox != 0 {
 		return false
@@ -150,27 +152,27 @@ func (l *ledger) atRest(ctx context.Context) bool {
 	return err == nil && out.Attributes[string(visible)] == "0" && out.Attributes[string(hidden)] == "0"
 }
 
-// settle waits until every job came and nothing is left that could come again: an attempt whose
-// answer was lost waits for its retry, and what a dispatcher was killed with for the end of its
-// lease. Then it checks.
-func (l *ledger) settle(t *testing.T, patience time.Duration) {
+// check waits until every job arrived and the system is drained: an attempt whose answer was lost
+// waits for its retry, and the claims of a killed dispatcher for the end of their lease. Then it
+// checks the deliveries.
+func (l *ledger) check(t *testing.T, patience time.Duration) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		return l.missing() == 0
 	}, patience, 50*time.Millisecond, "%s: jobs are missing", l.prefix)
 	require.Eventually(t, func() bool {
-		return l.atRest(t.Context())
+		return l.drained(t.Context())
 	}, patience, 200*time.Millisecond, "%s: something is left in the queue", l.prefix)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	early, duplicates, unexplained := 0, 0, 0
 	for id, due := range l.due {
-		deliveries := l.came[id]
+		deliveries := l.seen[id]
 		for _, d := range deliveries {
 			if d.sent.Before(due) {
 				early++
 			}
-			require.Equal(t, "1", d.attempt, "%s: a duplicate has the attempt's number", id)
+			require.Equal(t, "1", d.attempt, "%s: a duplicate has the same attempt number", id)
 			require.Equal(t, deliveries[0].body, d.body)
 		}
 		for i := range deliveries[1:] {
@@ -185,14 +187,14 @@ func (l *ledger) settle(t *testing.T, patience time.Duration) {
 		len(l.due), len(l.kills), faults, early, duplicates, unexplained)
 	require.Zero(t, early)
 	require.Zero(t, unexplained)
-	for id := range l.came {
-		require.Contains(t, l.due, id, "a message of a job that nobody acknowledged")
+	for id := range l.seen {
+		require.Contains(t, l.due, id, "a message of a job that was not acknowledged")
 	}
 }
 
-// explained tells whether the dispatcher was killed between SQS' acceptance of a message and its
-// record in Redis, or SQS' answer was lost: then the attempt is sent again when its lease has
-// ended, or at once.
+// explained reports whether duplicates have a cause: the dispatcher was killed after SQS accepted a
+// message and before it was recorded in Redis, or the answer of SQS was lost. Then the attempt is
+// sent again, after the end of its lease or immediately.
 func (l *ledger) explained(id string, so []delivery) bool {
 	if proxy.Lost(id) >= len(so)-1 {
 		return true

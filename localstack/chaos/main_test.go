@@ -1,5 +1,5 @@
-// Package chaos runs the whole system under faults, and accounts for every job. It is small by
-// default; `make chaos` makes it large.
+// Package chaos runs the complete system under faults and accounts for every job. `make chaos` runs
+// it with more jobs and faults.
 package chaos
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/sluicehq/sluice/localstack/stack"
 )
 
-// The system under faults: one for all tests, which run one after another.
+// The tests share one system, so they do not run in parallel.
 var (
 	system *stack.Stack
 	api    *client.Client
@@ -66,7 +66,7 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// scale reads how large a run is to be.
+// scale reads a size of the run from the environment.
 func scale(name string, normal int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
 		return n

@@ -101,8 +101,8 @@ func (s *scenario) check(ok bool, format string, args ...any) error {
 
 func (s *scenario) end() {
 	all := s.paint("1;32", fmt.Sprintf("All %d checks passed", s.checks))
-	_, _ = fmt.Fprintf(s.Out, "\n%s in %.1f s. To continue, start the stack with `make up` and try, in another terminal:\n\n",
-		all, time.Since(s.started).Seconds())
+	_, _ = fmt.Fprintf(s.Out, "\n%s in %.1f s. ", all, time.Since(s.started).Seconds())
+	_, _ = fmt.Fprint(s.Out, "To continue, start the stack with `make up` and try, in another terminal:\n\n")
 	const post = "  curl -s http://127.0.0.1:4000/v1/%s -H 'Content-Type: application/json' -d '%s'\n"
 	_, _ = fmt.Fprintf(s.Out, post, "locks/report/acquire", `{"ttl_ms": 30000, "owner": "me"}`)
 	_, _ = fmt.Fprintf(s.Out, post, "queues/orders/jobs", `{"payload": {"order": 42}, "delay_ms": 5000}`)

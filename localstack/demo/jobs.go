@@ -20,7 +20,8 @@ func showJobs(ctx context.Context, s *scenario) error {
 	if err != nil {
 		return err
 	}
-	if err := s.check(again.is("duplicate"), "enqueued again with the same ID: a duplicate, no second job"); err != nil {
+	err = s.check(again.is("duplicate"), "enqueued again with the same ID: a duplicate, no second job")
+	if err != nil {
 		return err
 	}
 	paid, err := s.want(ctx, http.StatusAccepted, http.MethodPost, orders,

@@ -44,8 +44,8 @@ func showLimits(ctx context.Context, s *scenario) error {
 			return fmt.Errorf("a check answered %d: %v", a.status, a.body)
 		}
 	}
-	if err := s.check(allowed == allowedLogins && denied == allLogins-allowedLogins, "%d are allowed, %d are denied", allowed,
-		denied); err != nil {
+	expected := allowed == allowedLogins && denied == allLogins-allowedLogins
+	if err := s.check(expected, "%d are allowed, %d are denied", allowed, denied); err != nil {
 		return err
 	}
 	s.note("the fifth:  200  RateLimit: %s  RateLimit-Policy: %s", last.header.Get("RateLimit"),

@@ -57,7 +57,8 @@ func (s *scenario) handOver(ctx context.Context, ann answer) error {
 	if err != nil {
 		return err
 	}
-	if err := s.check(state.is("held") && state.number("waiters") == 1, "the lock is held and has one waiter"); err != nil {
+	waited := state.is("held") && state.number("waiters") == 1
+	if err := s.check(waited, "the lock is held and has one waiter"); err != nil {
 		return err
 	}
 	if _, err := s.want(ctx, http.StatusOK, http.MethodPost, reportLock+"/release",

@@ -16,7 +16,7 @@ import (
 	"github.com/sluicehq/sluice/shared/routes"
 )
 
-// functions invokes the system's processes through the Lambda API.
+// functions invokes the functions of the system through the Lambda API.
 type functions struct{ client *lambda.Client }
 
 func (f functions) Invoke(ctx context.Context, function string, payload []byte) ([]byte, error) {
@@ -30,8 +30,9 @@ func (f functions) Invoke(ctx context.Context, function string, payload []byte) 
 	return out.Payload, nil
 }
 
-// guardedDoor is a second front door to the system, where the limiter is asked before a route.
-func guardedDoor(t *testing.T, route string, variables map[string]string) string {
+// guardedAPI serves the system through a second gateway, in which the limiter is the authorizer of
+// a route.
+func guardedAPI(t *testing.T, route string, variables map[string]string) string {
 	t.Helper()
 	client := lambda.New(lambda.Options{
 		Region: localaws.Region, BaseEndpoint: aws.String(system.AWSEndpoint),
@@ -46,10 +47,10 @@ func guardedDoor(t *testing.T, route string, variables map[string]string) string
 	return server.URL
 }
 
-func TestTheLimiterGuardsAnotherFunctionAsItsAuthorizer(t *testing.T) {
+func TestAuthorizer(t *testing.T) {
 	t.Parallel()
 	name := put(t, object{"rules": []object{rule("hourly", "sliding_window", 3, 3_600_000)}})
-	url := guardedDoor(t, "GET /v1/queues/{queue}",
+	url := guardedAPI(t, "GET /v1/queues/{queue}",
 		map[string]string{"sluice_policy": name, "sluice_key": "$request.header.x-api-key"})
 	ask := func(key string) int {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/v1/queues/orders", nil)
@@ -63,9 +64,9 @@ func TestTheLimiterGuardsAnotherFunctionAsItsAuthorizer(t *testing.T) {
 		return w.StatusCode
 	}
 	require.Equal(t, []int{200, 200, 200, 403, 403}, []int{ask("ann"), ask("ann"), ask("ann"), ask("ann"), ask("ann")},
-		"an HTTP API answers a denial with 403")
+		"an HTTP API answers 403 to a denial")
 	require.Equal(t, 200, ask("bob"))
-	require.Equal(t, 401, ask(""), "without the identity source the gateway asks nobody")
+	require.Equal(t, 401, ask(""), "without the identity source the gateway invokes nothing")
 	require.EqualValues(t, 0, want(t, 200, "GET", "/v1/limits/"+name+"?key=ann", nil).number("remaining"),
-		"it is the same count that the API shows")
+		"the API shows the same count")
 }

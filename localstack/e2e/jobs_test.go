@@ -16,7 +16,7 @@ import (
 
 const emails = "/v1/queues/emails/jobs"
 
-// receive reads the queue until a message of the job arrives; others stay.
+// receive reads the queue until a message of the job arrives. Other messages stay in the queue.
 func receive(t *testing.T, queue, id string) types.Message {
 	t.Helper()
 	var got *types.Message
@@ -42,7 +42,7 @@ func receive(t *testing.T, queue, id string) types.Message {
 	return *got
 }
 
-// state waits until a job is in a state, and returns the job.
+// state waits until a job has a state and returns the job.
 func state(t *testing.T, path, state string) answer {
 	t.Helper()
 	var a answer
@@ -53,108 +53,117 @@ func state(t *testing.T, path, state string) answer {
 	return a
 }
 
-func TestADelayedJobArrivesWithItsAttributesAndNeverEarly(t *testing.T) {
+func TestEnqueue(t *testing.T) {
 	t.Parallel()
-	id := redistest.Name("job")
-	trace := "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	job := want(t, 202, "POST", emails, object{
-		"id": id, "payload": object{"to": "ann", "n": []int{1, 2}}, "delay_ms": 700, "headers": object{"tenant": "t1"},
-	}, "traceparent", trace)
-	require.Equal(t, id, job.string("id"))
-	require.Equal(t, "scheduled", job.string("state"))
-	require.Equal(t, false, job.body["duplicate"])
+	t.Run("delayed: arrives with its attributes and never early", func(t *testing.T) {
+		t.Parallel()
+		id := redistest.Name("job")
+		trace := "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+		job := want(t, 202, "POST", emails, object{
+			"id": id, "payload": object{"to": "ann", "n": []int{1, 2}}, "delay_ms": 700,
+			"headers": object{"tenant": "t1"},
+		}, "traceparent", trace)
+		require.Equal(t, id, job.string("id"))
+		require.Equal(t, "scheduled", job.string("state"))
+		require.Equal(t, false, job.body["duplicate"])
 
-	m := receive(t, "emails", id)
-	require.JSONEq(t, `{"to":"ann","n":[1,2]}`, aws.ToString(m.Body))
-	runAt := job.instant(t, "run_at")
-	for name, value := range map[string]string{
-		"sluice-queue": "emails", "sluice-attempt": "1", "sluice-run-at": fmt.Sprint(runAt.UnixMilli()), "tenant": "t1",
-		"traceparent": trace,
-	} {
-		require.Equal(t, value, aws.ToString(m.MessageAttributes[name].StringValue), name)
-	}
-	done := state(t, emails+"/"+id, "dispatched")
-	require.False(t, done.instant(t, "dispatched_at").Before(runAt), "never early")
-	require.Less(t, done.instant(t, "dispatched_at").Sub(runAt), 2*time.Second)
+		m := receive(t, "emails", id)
+		require.JSONEq(t, `{"to":"ann","n":[1,2]}`, aws.ToString(m.Body))
+		runAt := job.instant(t, "run_at")
+		for name, value := range map[string]string{
+			"sluice-queue": "emails", "sluice-attempt": "1", "sluice-run-at": fmt.Sprint(runAt.UnixMilli()),
+			"tenant": "t1", "traceparent": trace,
+		} {
+			require.Equal(t, value, aws.ToString(m.MessageAttributes[name].StringValue), name)
+		}
+		done := state(t, emails+"/"+id, "dispatched")
+		require.False(t, done.instant(t, "dispatched_at").Before(runAt), "never early")
+		require.Less(t, done.instant(t, "dispatched_at").Sub(runAt), 2*time.Second)
+	})
+
+	t.Run("eight headers: arrive within the ten attributes of SQS", func(t *testing.T) {
+		t.Parallel()
+		id, headers := redistest.Name("job"), object{}
+		for i := range 8 {
+			headers[fmt.Sprintf("h%d", i)] = fmt.Sprint(i)
+		}
+		want(t, 202, "POST", emails, object{"id": id, "payload": nil, "headers": headers})
+		m := receive(t, "emails", id)
+		require.Len(t, m.MessageAttributes, 10)
+		require.Equal(t, "4", aws.ToString(m.MessageAttributes["h4"].StringValue))
+		rest := aws.ToString(m.MessageAttributes["sluice-headers"].StringValue)
+		require.JSONEq(t, `{"h5":"5","h6":"6","h7":"7"}`, rest)
+		require.Equal(t, "null", aws.ToString(m.Body), "null is a payload")
+	})
+
+	t.Run("existing ID: returns the existing job", func(t *testing.T) {
+		t.Parallel()
+		id := redistest.Name("job")
+		first := want(t, 202, "POST", emails, object{"payload": 1, "delay_ms": 3_600_000}, "Idempotency-Key", id)
+		require.Equal(t, id, first.string("id"))
+		again := want(t, 200, "POST", emails, object{"id": id, "payload": 1, "delay_ms": 5})
+		require.Equal(t, true, again.body["duplicate"])
+		require.Equal(t, first.string("run_at"), again.string("run_at"), "the job as it stands")
+		other := want(t, 200, "POST", emails, object{"id": id, "payload": 2})
+		require.Equal(t, true, other.body["payload_differs"], "the payload of the second request differs")
+		require.EqualValues(t, 1, want(t, 200, "GET", emails+"/"+id, nil).body["payload"])
+	})
 }
 
-func TestEightHeadersArriveAlthoughSQSTakesTenAttributes(t *testing.T) {
+func TestJob(t *testing.T) {
 	t.Parallel()
-	id, headers := redistest.Name("job"), object{}
-	for i := range 8 {
-		headers[fmt.Sprintf("h%d", i)] = fmt.Sprint(i)
-	}
-	want(t, 202, "POST", emails, object{"id": id, "payload": nil, "headers": headers})
-	m := receive(t, "emails", id)
-	require.Len(t, m.MessageAttributes, 10)
-	require.Equal(t, "4", aws.ToString(m.MessageAttributes["h4"].StringValue))
-	require.JSONEq(t, `{"h5":"5","h6":"6","h7":"7"}`, aws.ToString(m.MessageAttributes["sluice-headers"].StringValue))
-	require.Equal(t, "null", aws.ToString(m.Body), "a payload of null counts")
+	t.Run("scheduled: is rescheduled, changed and canceled", func(t *testing.T) {
+		t.Parallel()
+		id := redistest.Name("job")
+		path := emails + "/" + id
+		want(t, 202, "POST", emails, object{"id": id, "payload": "a", "delay_ms": 3_600_000})
+		moved := want(t, 200, "PATCH", path, object{"run_at": "2030-01-02T03:04:05.006Z",
+			"payload": object{"b": strings.Repeat("long ", 1000)}})
+		require.Equal(t, "2030-01-02T03:04:05.006Z", moved.string("run_at"))
+		require.Equal(t, object{"b": strings.Repeat("long ", 1000)}, moved.body["payload"])
+		require.Equal(t, "canceled", want(t, 200, "DELETE", path, nil).string("state"))
+		require.Equal(t, "canceled", want(t, 200, "DELETE", path, nil).string("state"),
+			"a repeated cancel has the same answer")
+		conflict := want(t, 409, "PATCH", path, object{"delay_ms": 1})
+		require.Equal(t, "job_conflict", conflict.string("code"))
+		require.Equal(t, "canceled", conflict.string("state"))
+		require.Equal(t, "job_not_found", want(t, 404, "DELETE", emails+"/unheard-of", nil).string("code"))
+	})
+
+	t.Run("attempts: is acknowledged, retried and dies", func(t *testing.T) {
+		t.Parallel()
+		id := redistest.Name("job")
+		path := emails + "/" + id
+		want(t, 202, "POST", emails, object{"id": id, "payload": 1, "max_attempts": 2,
+			"backoff": object{"initial_ms": 10, "max_ms": 20, "jitter": false}})
+		receive(t, "emails", id)
+		state(t, path, "awaiting_ack")
+		forged := want(t, 409, "POST", path+"/ack", object{"attempt": 2})
+		require.Equal(t, "awaiting_ack", forged.string("state"))
+
+		again := want(t, 200, "POST", path+"/nack", object{"attempt": 1, "error": "no luck"})
+		require.Equal(t, "scheduled", again.string("state"))
+		m := receive(t, "emails", id)
+		require.Equal(t, "2", aws.ToString(m.MessageAttributes["sluice-attempt"].StringValue))
+		state(t, path, "awaiting_ack")
+		require.Equal(t, "dead", want(t, 200, "POST", path+"/nack",
+			object{"attempt": 2, "error": "no luck again"}).string("state"))
+		dead := want(t, 200, "GET", path, nil)
+		require.Equal(t, "no luck again", dead.string("last_error"))
+
+		require.EqualValues(t, 1, want(t, 200, "POST", "/v1/queues/emails/redrive",
+			object{"ids": []string{id}}).number("moved"))
+		m = receive(t, "emails", id)
+		require.Equal(t, "1", aws.ToString(m.MessageAttributes["sluice-attempt"].StringValue),
+			"a redriven job has attempt 0, so the next attempt is the first")
+		state(t, path, "awaiting_ack")
+		require.Equal(t, "succeeded", want(t, 200, "POST", path+"/ack", object{"attempt": 1}).string("state"))
+		require.Equal(t, "succeeded", want(t, 200, "POST", path+"/ack", object{"attempt": 1}).string("state"),
+			"a repeated ack has the same answer")
+	})
 }
 
-func TestAnIdIsTakenInOnce(t *testing.T) {
-	t.Parallel()
-	id := redistest.Name("job")
-	first := want(t, 202, "POST", emails, object{"payload": 1, "delay_ms": 3_600_000}, "Idempotency-Key", id)
-	require.Equal(t, id, first.string("id"))
-	again := want(t, 200, "POST", emails, object{"id": id, "payload": 1, "delay_ms": 5})
-	require.Equal(t, true, again.body["duplicate"])
-	require.Equal(t, first.string("run_at"), again.string("run_at"), "the job as it stands")
-	other := want(t, 200, "POST", emails, object{"id": id, "payload": 2})
-	require.Equal(t, true, other.body["payload_differs"], "and it is said that it is another one")
-	require.EqualValues(t, 1, want(t, 200, "GET", emails+"/"+id, nil).body["payload"])
-}
-
-func TestAScheduledJobCanBeMovedChangedAndCanceled(t *testing.T) {
-	t.Parallel()
-	id := redistest.Name("job")
-	path := emails + "/" + id
-	want(t, 202, "POST", emails, object{"id": id, "payload": "a", "delay_ms": 3_600_000})
-	moved := want(t, 200, "PATCH", path, object{"run_at": "2030-01-02T03:04:05.006Z",
-		"payload": object{"b": strings.Repeat("long ", 1000)}})
-	require.Equal(t, "2030-01-02T03:04:05.006Z", moved.string("run_at"))
-	require.Equal(t, object{"b": strings.Repeat("long ", 1000)}, moved.body["payload"])
-	require.Equal(t, "canceled", want(t, 200, "DELETE", path, nil).string("state"))
-	require.Equal(t, "canceled", want(t, 200, "DELETE", path, nil).string("state"), "a repeated cancel is still one")
-	conflict := want(t, 409, "PATCH", path, object{"delay_ms": 1})
-	require.Equal(t, "job_conflict", conflict.string("code"))
-	require.Equal(t, "canceled", conflict.string("state"))
-	require.Equal(t, "job_not_found", want(t, 404, "DELETE", emails+"/unheard-of", nil).string("code"))
-}
-
-func TestAJobWithAttemptsIsAckedNackedAndDies(t *testing.T) {
-	t.Parallel()
-	id := redistest.Name("job")
-	path := emails + "/" + id
-	want(t, 202, "POST", emails, object{"id": id, "payload": 1, "max_attempts": 2,
-		"backoff": object{"initial_ms": 10, "max_ms": 20, "jitter": false}})
-	receive(t, "emails", id)
-	state(t, path, "awaiting_ack")
-	forged := want(t, 409, "POST", path+"/ack", object{"attempt": 2})
-	require.Equal(t, "awaiting_ack", forged.string("state"))
-
-	again := want(t, 200, "POST", path+"/nack", object{"attempt": 1, "error": "no luck"})
-	require.Equal(t, "scheduled", again.string("state"))
-	m := receive(t, "emails", id)
-	require.Equal(t, "2", aws.ToString(m.MessageAttributes["sluice-attempt"].StringValue))
-	state(t, path, "awaiting_ack")
-	require.Equal(t, "dead", want(t, 200, "POST", path+"/nack",
-		object{"attempt": 2, "error": "no luck again"}).string("state"))
-	dead := want(t, 200, "GET", path, nil)
-	require.Equal(t, "no luck again", dead.string("last_error"))
-
-	require.EqualValues(t, 1, want(t, 200, "POST", "/v1/queues/emails/redrive",
-		object{"ids": []string{id}}).number("moved"))
-	m = receive(t, "emails", id)
-	require.Equal(t, "1", aws.ToString(m.MessageAttributes["sluice-attempt"].StringValue),
-		"attempt 0, and so the next is the first")
-	state(t, path, "awaiting_ack")
-	require.Equal(t, "succeeded", want(t, 200, "POST", path+"/ack", object{"attempt": 1}).string("state"))
-	require.Equal(t, "succeeded", want(t, 200, "POST", path+"/ack", object{"attempt": 1}).string("state"),
-		"a repeated ack is still one")
-}
-
-func TestABatchIsEachJobForItself(t *testing.T) {
+func TestEnqueueBatch(t *testing.T) {
 	t.Parallel()
 	jobs := []object{{"payload": 1, "delay_ms": 3_600_000}, {"delay_ms": 1}, {"payload": 3, "max_attempts": 0},
 		{"payload": strings.Repeat("x", 256<<10)}}
@@ -167,7 +176,7 @@ func TestABatchIsEachJobForItself(t *testing.T) {
 	}
 }
 
-func TestQueuesAreCountedListedAndPaused(t *testing.T) {
+func TestQueues(t *testing.T) {
 	t.Parallel()
 	const queue = "/v1/queues/pay.fifo"
 	paused := want(t, 200, "POST", queue+"/pause", nil)
@@ -204,7 +213,7 @@ func TestQueuesAreCountedListedAndPaused(t *testing.T) {
 	require.Len(t, all.body["queues"], 3)
 }
 
-func TestBadJobRequestsNameTheFieldAndChangeNothing(t *testing.T) {
+func TestInvalidJobRequests(t *testing.T) {
 	t.Parallel()
 	for title, tc := range map[string]struct {
 		method, path string
@@ -238,20 +247,20 @@ func TestBadJobRequestsNameTheFieldAndChangeNothing(t *testing.T) {
 			"queue_not_found", ""},
 		"an empty batch": {"POST", emails + "/batch", object{"jobs": []object{}}, 400,
 			"invalid_request", "jobs"},
-		"a page of 201":               {"GET", emails + "?limit=201", nil, 400, "invalid_request", "limit"},
-		"a cursor of nobody":          {"GET", emails + "?cursor=zzz", nil, 400, "invalid_request", "cursor"},
-		"a state of nobody":           {"GET", emails + "?state=lost", nil, 400, "invalid_request", "state"},
-		"a query parameter of nobody": {"GET", emails + "?page=2", nil, 400, "invalid_request", "page"},
-		"an ack without an attempt":   {"POST", emails + "/x/ack", object{}, 400, "invalid_request", "attempt"},
-		"a change of nothing":         {"PATCH", emails + "/x", object{}, 400, "invalid_request", "body"},
+		"a page of 201":              {"GET", emails + "?limit=201", nil, 400, "invalid_request", "limit"},
+		"an invalid cursor":          {"GET", emails + "?cursor=zzz", nil, 400, "invalid_request", "cursor"},
+		"an unknown state":           {"GET", emails + "?state=lost", nil, 400, "invalid_request", "state"},
+		"an unknown query parameter": {"GET", emails + "?page=2", nil, 400, "invalid_request", "page"},
+		"an ack without an attempt":  {"POST", emails + "/x/ack", object{}, 400, "invalid_request", "attempt"},
+		"an empty change":            {"PATCH", emails + "/x", object{}, 400, "invalid_request", "body"},
 		"an id and another key": {"POST", emails, object{"payload": 1, "id": "one"}, 400, "invalid_request",
 			"Idempotency-Key"},
 		"a backoff that shrinks": {"POST", emails, object{"payload": 1, "backoff": object{"multiplier": 0.5}},
 			400, "invalid_request", "backoff.multiplier"},
-		"another media type":               {"POST", emails, "payload=1", 415, "unsupported_media_type", ""},
-		"a method of nobody":               {"PUT", emails, object{}, 405, "method_not_allowed", ""},
-		"a path of nobody below the queue": {"GET", "/v1/queues/emails/nothing", nil, 404, "not_found", ""},
-		"a path of nobody":                 {"GET", "/v2/everything", nil, 404, "not_found", ""},
+		"another media type":              {"POST", emails, "payload=1", 415, "unsupported_media_type", ""},
+		"another method":                  {"PUT", emails, object{}, 405, "method_not_allowed", ""},
+		"an unknown path below the queue": {"GET", "/v1/queues/emails/nothing", nil, 404, "not_found", ""},
+		"an unknown path":                 {"GET", "/v2/everything", nil, 404, "not_found", ""},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()

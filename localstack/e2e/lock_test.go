@@ -10,108 +10,110 @@ import (
 	"github.com/sluicehq/sluice/localstack/redistest"
 )
 
-func TestALockIsTakenRenewedInspectedAndReleased(t *testing.T) {
+func TestLock(t *testing.T) {
 	t.Parallel()
-	path := "/v1/locks/" + redistest.Name("lock")
-	free := want(t, 200, "GET", path, nil)
-	require.Equal(t, false, free.body["held"])
-	require.Nil(t, free.body["mode"])
+	t.Run("is acquired, renewed, inspected and released", func(t *testing.T) {
+		t.Parallel()
+		path := "/v1/locks/" + redistest.Name("lock")
+		free := want(t, 200, "GET", path, nil)
+		require.Equal(t, false, free.body["held"])
+		require.Nil(t, free.body["mode"])
 
-	lease := want(t, 200, "POST", path+"/acquire",
-		object{"ttl_ms": 30_000, "owner": "ann", "metadata": object{"pod": "a"}})
-	require.Len(t, lease.string("token"), 26, "128 random bits in base 32")
-	require.Equal(t, "exclusive", lease.string("mode"))
-	require.Equal(t, false, lease.body["reacquired"])
-	require.Equal(t, 30*time.Second, lease.instant(t, "expires_at").Sub(lease.instant(t, "acquired_at")))
+		lease := want(t, 200, "POST", path+"/acquire",
+			object{"ttl_ms": 30_000, "owner": "ann", "metadata": object{"pod": "a"}})
+		require.Len(t, lease.string("token"), 26, "128 random bits in base 32")
+		require.Equal(t, "exclusive", lease.string("mode"))
+		require.Equal(t, false, lease.body["reacquired"])
+		require.Equal(t, 30*time.Second, lease.instant(t, "expires_at").Sub(lease.instant(t, "acquired_at")))
 
-	again := want(t, 200, "POST", path+"/acquire", object{"ttl_ms": 30_000, "token": lease.string("token")})
-	require.Equal(t, true, again.body["reacquired"])
-	require.Equal(t, lease.number("fence"), again.number("fence"))
+		again := want(t, 200, "POST", path+"/acquire", object{"ttl_ms": 30_000, "token": lease.string("token")})
+		require.Equal(t, true, again.body["reacquired"])
+		require.Equal(t, lease.number("fence"), again.number("fence"))
 
-	refused := want(t, 409, "POST", path+"/acquire", nil)
-	require.Equal(t, "lock_held", refused.string("code"))
-	require.Equal(t, "ann", refused.string("holder"))
-	require.Positive(t, refused.number("retry_after_ms"))
-	require.NotEmpty(t, refused.header.Get("Retry-After"))
+		refused := want(t, 409, "POST", path+"/acquire", nil)
+		require.Equal(t, "lock_held", refused.string("code"))
+		require.Equal(t, "ann", refused.string("holder"))
+		require.Positive(t, refused.number("retry_after_ms"))
+		require.NotEmpty(t, refused.header.Get("Retry-After"))
 
-	state := want(t, 200, "GET", path, nil)
-	require.Equal(t, true, state.body["held"])
-	require.NotContains(t, string(state.text), lease.string("token"), "never a token")
+		state := want(t, 200, "GET", path, nil)
+		require.Equal(t, true, state.body["held"])
+		require.NotContains(t, string(state.text), lease.string("token"), "never a token")
 
-	renewed := want(t, 200, "POST", path+"/renew", object{"token": lease.string("token"), "ttl_ms": 60_000})
-	require.Equal(t, lease.number("fence"), renewed.number("fence"))
-	require.True(t, renewed.instant(t, "expires_at").After(lease.instant(t, "expires_at")))
+		renewed := want(t, 200, "POST", path+"/renew", object{"token": lease.string("token"), "ttl_ms": 60_000})
+		require.Equal(t, lease.number("fence"), renewed.number("fence"))
+		require.True(t, renewed.instant(t, "expires_at").After(lease.instant(t, "expires_at")))
 
-	require.Equal(t, true, want(t, 200, "POST", path+"/release",
-		object{"token": lease.string("token")}).body["released"])
-	next := want(t, 200, "POST", path+"/acquire", nil)
-	require.Greater(t, next.number("fence"), lease.number("fence"))
+		require.Equal(t, true, want(t, 200, "POST", path+"/release",
+			object{"token": lease.string("token")}).body["released"])
+		next := want(t, 200, "POST", path+"/acquire", nil)
+		require.Greater(t, next.number("fence"), lease.number("fence"))
 
-	other := want(t, 409, "POST", path+"/renew", object{"token": lease.string("token")})
-	require.Equal(t, "lock_not_held", other.string("code"))
-	require.Equal(t, "held_by_other", other.string("reason"))
+		other := want(t, 409, "POST", path+"/renew", object{"token": lease.string("token")})
+		require.Equal(t, "lock_not_held", other.string("code"))
+		require.Equal(t, "held_by_other", other.string("reason"))
 
-	require.EqualValues(t, 1, want(t, 200, "DELETE", path, nil).number("released"))
-	require.EqualValues(t, 0, want(t, 200, "DELETE", path, nil).number("released"))
-	gone := want(t, 409, "POST", path+"/release", object{"token": next.string("token")})
-	require.Equal(t, "expired", gone.string("reason"))
+		require.EqualValues(t, 1, want(t, 200, "DELETE", path, nil).number("released"))
+		require.EqualValues(t, 0, want(t, 200, "DELETE", path, nil).number("released"))
+		gone := want(t, 409, "POST", path+"/release", object{"token": next.string("token")})
+		require.Equal(t, "expired", gone.string("reason"))
+	})
+
+	t.Run("shared locks and semaphores have several holders", func(t *testing.T) {
+		t.Parallel()
+		path := "/v1/locks/" + redistest.Name("lock")
+		for range 2 {
+			want(t, 200, "POST", path+"/acquire", object{"mode": "shared"})
+		}
+		want(t, 409, "POST", path+"/acquire", nil)
+
+		path = "/v1/semaphores/" + redistest.Name("sem")
+		first := want(t, 200, "POST", path+"/acquire", object{"capacity": 2})
+		require.EqualValues(t, 1, first.number("in_use"))
+		require.EqualValues(t, 2, want(t, 200, "POST", path+"/acquire", object{"capacity": 2}).number("in_use"))
+		want(t, 409, "POST", path+"/acquire", object{"capacity": 2})
+		want(t, 200, "POST", path+"/renew", object{"token": first.string("token")})
+		want(t, 200, "POST", path+"/release", object{"token": first.string("token")})
+		state := want(t, 200, "GET", path, nil)
+		require.Len(t, state.body["holders"], 1)
+		require.EqualValues(t, 1, want(t, 200, "DELETE", path, nil).number("released"))
+	})
+
+	// Each waiting acquire is an invocation while it waits. Waiters must not block the release.
+	t.Run("forty waiters do not block the release", func(t *testing.T) {
+		t.Parallel()
+		path := "/v1/locks/" + redistest.Name("lock")
+		holder := want(t, 200, "POST", path+"/acquire", object{"ttl_ms": 60_000})
+		const waiters = 40
+		fences := make(chan float64, waiters)
+		var wait sync.WaitGroup
+		for range waiters {
+			wait.Go(func() {
+				lease := call(t, "POST", path+"/acquire", object{"wait_ms": 20_000, "ttl_ms": 60_000})
+				if lease.status == 200 {
+					fences <- lease.number("fence")
+					call(t, "POST", path+"/release", object{"token": lease.string("token")})
+				}
+			})
+		}
+		require.Eventually(t, func() bool {
+			return call(t, "GET", path, nil).number("waiters") == waiters
+		}, 10*time.Second, 20*time.Millisecond)
+		started := time.Now()
+		want(t, 200, "POST", path+"/release", object{"token": holder.string("token")})
+		require.Less(t, time.Since(started), 2*time.Second)
+		wait.Wait()
+		close(fences)
+		last, count := holder.number("fence"), 0
+		for f := range fences {
+			require.Greater(t, f, last, "each holder has a higher fence")
+			last, count = f, count+1
+		}
+		require.Equal(t, waiters, count, "every waiter acquired the lock")
+	})
 }
 
-func TestSharedLocksAndSemaphores(t *testing.T) {
-	t.Parallel()
-	path := "/v1/locks/" + redistest.Name("lock")
-	for range 2 {
-		want(t, 200, "POST", path+"/acquire", object{"mode": "shared"})
-	}
-	want(t, 409, "POST", path+"/acquire", nil)
-
-	path = "/v1/semaphores/" + redistest.Name("sem")
-	first := want(t, 200, "POST", path+"/acquire", object{"capacity": 2})
-	require.EqualValues(t, 1, first.number("in_use"))
-	require.EqualValues(t, 2, want(t, 200, "POST", path+"/acquire", object{"capacity": 2}).number("in_use"))
-	want(t, 409, "POST", path+"/acquire", object{"capacity": 2})
-	want(t, 200, "POST", path+"/renew", object{"token": first.string("token")})
-	want(t, 200, "POST", path+"/release", object{"token": first.string("token")})
-	state := want(t, 200, "GET", path, nil)
-	require.Len(t, state.body["holders"], 1)
-	require.EqualValues(t, 1, want(t, 200, "DELETE", path, nil).number("released"))
-}
-
-// Each waiting acquire is an invocation for as long as it waits: they must not keep the release
-// out.
-func TestFortyWaitersDoNotKeepTheReleaseOut(t *testing.T) {
-	t.Parallel()
-	path := "/v1/locks/" + redistest.Name("lock")
-	holder := want(t, 200, "POST", path+"/acquire", object{"ttl_ms": 60_000})
-	const waiters = 40
-	fences := make(chan float64, waiters)
-	var wait sync.WaitGroup
-	for range waiters {
-		wait.Go(func() {
-			lease := call(t, "POST", path+"/acquire", object{"wait_ms": 20_000, "ttl_ms": 60_000})
-			if lease.status == 200 {
-				fences <- lease.number("fence")
-				call(t, "POST", path+"/release", object{"token": lease.string("token")})
-			}
-		})
-	}
-	require.Eventually(t, func() bool {
-		return call(t, "GET", path, nil).number("waiters") == waiters
-	}, 10*time.Second, 20*time.Millisecond)
-	started := time.Now()
-	want(t, 200, "POST", path+"/release", object{"token": holder.string("token")})
-	require.Less(t, time.Since(started), 2*time.Second)
-	wait.Wait()
-	close(fences)
-	last, count := holder.number("fence"), 0
-	for f := range fences {
-		require.Greater(t, f, last, "fences rise from holder to holder")
-		last, count = f, count+1
-	}
-	require.Equal(t, waiters, count, "every waiter had its turn")
-}
-
-func TestBadLockRequestsNameTheFieldAndChangeNothing(t *testing.T) {
+func TestInvalidLockRequests(t *testing.T) {
 	t.Parallel()
 	name := redistest.Name("lock")
 	path := "/v1/locks/" + name

@@ -1,5 +1,5 @@
-// Package e2e drives the whole system through its front door, as a caller would, and holds every
-// answer against docs/openapi.yaml.
+// Package e2e calls the complete system through its API and validates every answer against
+// docs/openapi.yaml.
 package e2e
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/sluicehq/sluice/localstack/stack"
 )
 
-// system is the running stack, and what its answers must look like.
+// system is the running stack; api is the description of its answers.
 var (
 	system *stack.Stack
 	api    routers.Router
@@ -73,7 +73,7 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// answer is a response with its body read.
+// answer is an answer whose body has been read.
 type answer struct {
 	status int
 	header http.Header
@@ -83,8 +83,8 @@ type answer struct {
 
 type object = map[string]any
 
-// call sends body (nil, text or anything that becomes JSON), and fails the test when the answer is
-// not as docs/openapi.yaml describes it.
+// call sends a request with a body, which is nil, text or a value that is sent as JSON. It requires
+// that docs/openapi.yaml describes the answer.
 func call(t *testing.T, method, path string, body any, headers ...string) answer {
 	t.Helper()
 	var content []byte
@@ -114,13 +114,12 @@ func call(t *testing.T, method, path string, body any, headers ...string) answer
 	if len(a.text) > 0 {
 		require.NoError(t, json.Unmarshal(a.text, &a.body), "%s %s: %s", method, path, a.text)
 	}
-	require.NotEmpty(t, a.header.Get("X-Request-Id"), "every response carries a request id")
+	require.NotEmpty(t, a.header.Get("X-Request-Id"), "every answer has a request ID")
 	validate(t, r, a)
 	return a
 }
 
-// validate holds the answer against the description; a route that is not described must be a
-// problem.
+// validate validates an answer. The answer to a route that is not described must be a problem.
 func validate(t *testing.T, r *http.Request, a answer) {
 	t.Helper()
 	route, params, err := api.FindRoute(r)
@@ -136,7 +135,7 @@ func validate(t *testing.T, r *http.Request, a answer) {
 	require.NoError(t, err, "%s %s answered %d: %s", r.Method, r.URL, a.status, a.text)
 }
 
-// want calls and demands a status.
+// want sends a request and requires a status.
 func want(t *testing.T, status int, method, path string, body any, headers ...string) answer {
 	t.Helper()
 	a := call(t, method, path, body, headers...)
@@ -150,6 +149,6 @@ func (a answer) string(field string) string  { s, _ := a.body[field].(string); r
 func (a answer) instant(t *testing.T, field string) time.Time {
 	t.Helper()
 	at, err := time.Parse("2006-01-02T15:04:05.000Z", a.string(field))
-	require.NoError(t, err, "an instant is RFC 3339, UTC, with milliseconds")
+	require.NoError(t, err, "an instant is RFC 3339 in UTC with milliseconds")
 	return at
 }

@@ -24,30 +24,30 @@ func TestAuthenticate(t *testing.T) {
 	t.Parallel()
 	t.Run("verifies signatures", func(t *testing.T) {
 		t.Parallel()
-		right := aws.Credentials{AccessKeyID: keyID, SecretAccessKey: "right"}
+		valid := aws.Credentials{AccessKeyID: keyID, SecretAccessKey: "right"}
 		for name, tc := range map[string]struct {
 			credentials aws.Credentials
 			age         time.Duration
 			change      func(*http.Request)
 			status      int
 		}{
-			"a right one passes": {right, 0, func(*http.Request) {}, 200},
-			"one of another secret is refused": {aws.Credentials{AccessKeyID: keyID, SecretAccessKey: "wrong"}, 0,
+			"accepts a valid one": {valid, 0, func(*http.Request) {}, 200},
+			"refuses one of another secret": {aws.Credentials{AccessKeyID: keyID, SecretAccessKey: "wrong"}, 0,
 				func(*http.Request) {}, 403},
-			"one of an unknown key is refused": {aws.Credentials{AccessKeyID: "OTHER", SecretAccessKey: "right"}, 0,
+			"refuses one of an unknown key": {aws.Credentials{AccessKeyID: "OTHER", SecretAccessKey: "right"}, 0,
 				func(*http.Request) {}, 403},
-			"one of six minutes ago is refused": {right, 6 * time.Minute, func(*http.Request) {}, 403},
-			"an altered query is refused":       {right, 0, func(r *http.Request) { r.URL.RawQuery = "limit=2" }, 403},
-			"an altered path is refused": {right, 0, func(r *http.Request) {
+			"refuses one of six minutes ago": {valid, 6 * time.Minute, func(*http.Request) {}, 403},
+			"refuses a changed query":        {valid, 0, func(r *http.Request) { r.URL.RawQuery = "limit=2" }, 403},
+			"refuses a changed path": {valid, 0, func(r *http.Request) {
 				r.URL.Path = "/v1/queues/other/pause"
 			}, 403},
-			"an altered signed header is refused": {right, 0, func(r *http.Request) {
+			"refuses a changed signed header": {valid, 0, func(r *http.Request) {
 				r.Header.Set("X-Amz-Date", time.Now().Add(time.Minute).UTC().Format("20060102T150405Z"))
 			}, 403},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				url := door(t, &function{answer: ok}, func(c *gateway.Config) {
+				url := serve(t, &function{answer: ok}, func(c *gateway.Config) {
 					c.RequireIAM, c.Credentials = true, map[string]string{keyID: "right"}
 				})
 				body := []byte(`{"until":null}`)
@@ -68,7 +68,9 @@ func TestAuthenticate(t *testing.T) {
 
 	t.Run("refuses a body that was changed", func(t *testing.T) {
 		t.Parallel()
-		url := door(t, &function{answer: ok}, func(c *gateway.Config) { c.Credentials = map[string]string{keyID: "right"} })
+		url := serve(t, &function{answer: ok}, func(c *gateway.Config) {
+			c.Credentials = map[string]string{keyID: "right"}
+		})
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/queues/q/pause",
 			bytes.NewReader([]byte(`{"a":2}`)))
 		require.NoError(t, err)
@@ -83,27 +85,28 @@ func TestAuthenticate(t *testing.T) {
 	})
 }
 
-// authorizer is a stand-in for an authorizer function in front of another.
+// authorizer is a function that also is the authorizer "guard".
 type authorizer struct {
 	function
 
-	question events.APIGatewayV2CustomAuthorizerV2Request
-	verdict  string
+	request  events.APIGatewayV2CustomAuthorizerV2Request
+	decision string
 }
 
 func (a *authorizer) Invoke(ctx context.Context, name string, payload []byte) ([]byte, error) {
 	if name != "guard" {
 		return a.function.Invoke(ctx, name, payload)
 	}
-	if err := json.Unmarshal(payload, &a.question); err != nil {
+	if err := json.Unmarshal(payload, &a.request); err != nil {
 		return nil, err
 	}
-	return []byte(a.verdict), nil
+	return []byte(a.decision), nil
 }
 
+// guarded serves GET /v1/queues behind an authorizer.
 func guarded(t *testing.T, a *authorizer) string {
 	t.Helper()
-	return door(t, &a.function, func(c *gateway.Config) {
+	return serve(t, &a.function, func(c *gateway.Config) {
 		c.Invoker = a
 		c.Authorizers = map[string]gateway.Authorizer{"GET /v1/queues": {
 			Function: "guard", IdentitySource: []string{"$request.header.x-api-key", "$request.querystring.tenant",
@@ -116,33 +119,33 @@ func TestAuthorize(t *testing.T) {
 	t.Parallel()
 	t.Run("allows: invokes the function with the authorizer's context", func(t *testing.T) {
 		t.Parallel()
-		a := &authorizer{function: function{answer: ok}, verdict: `{"isAuthorized":true,"context":{"remaining":4}}`}
+		a := &authorizer{function: function{answer: ok}, decision: `{"isAuthorized":true,"context":{"remaining":4}}`}
 		w, _ := send(t, http.MethodGet, guarded(t, a)+"/v1/queues?tenant=t1", nil, "X-Api-Key", "k1")
 		require.Equal(t, http.StatusOK, w.StatusCode)
-		require.Equal(t, "2.0", a.question.Version)
-		require.Equal(t, "REQUEST", a.question.Type)
-		require.Equal(t, []string{"k1", "t1", "127.0.0.1"}, a.question.IdentitySource)
-		require.Equal(t, "GET /v1/queues", a.question.RouteKey)
-		require.Equal(t, map[string]any{"remaining": 4.0}, a.asked[0].RequestContext.Authorizer.Lambda,
-			"its context reaches the function")
+		require.Equal(t, "2.0", a.request.Version)
+		require.Equal(t, "REQUEST", a.request.Type)
+		require.Equal(t, []string{"k1", "t1", "127.0.0.1"}, a.request.IdentitySource)
+		require.Equal(t, "GET /v1/queues", a.request.RouteKey)
+		require.Equal(t, map[string]any{"remaining": 4.0}, a.invoked[0].RequestContext.Authorizer.Lambda,
+			"the function gets the context")
 	})
 
 	t.Run("denies: answers 403 without invoking the function", func(t *testing.T) {
 		t.Parallel()
-		for verdict, status := range map[string]int{`{"isAuthorized":false}`: 403, `oops`: 500} {
-			a := &authorizer{verdict: verdict}
+		for decision, status := range map[string]int{`{"isAuthorized":false}`: 403, `oops`: 500} {
+			a := &authorizer{decision: decision}
 			w, _ := send(t, http.MethodGet, guarded(t, a)+"/v1/queues?tenant=t1", nil, "X-Api-Key", "k1")
 			require.Equal(t, status, w.StatusCode)
-			require.Empty(t, a.asked)
+			require.Empty(t, a.invoked)
 		}
 	})
 
 	t.Run("no identity: answers 401 without invoking anything", func(t *testing.T) {
 		t.Parallel()
-		a := &authorizer{verdict: `{"isAuthorized":true}`}
+		a := &authorizer{decision: `{"isAuthorized":true}`}
 		w, text := send(t, http.MethodGet, guarded(t, a)+"/v1/queues", nil, "X-Api-Key", "k1")
 		require.Equal(t, http.StatusUnauthorized, w.StatusCode)
 		require.JSONEq(t, `{"message":"Unauthorized"}`, text)
-		require.Empty(t, a.question.Type)
+		require.Empty(t, a.request.Type)
 	})
 }

@@ -20,17 +20,15 @@ import (
 	"github.com/sluicehq/sluice/shared/routes"
 )
 
-// These tests hold the front door against what API Gateway's HTTP APIs do with payload format 2.0.
-// The function behind it is a stand-in.
+// These tests compare the gateway with the HTTP APIs of API Gateway, payload format 2.0.
 
-// function is a stand-in for a Lambda function: it keeps what it was asked and returns what it is
-// told.
+// function is a fake Lambda function that records its events and returns a fixed answer.
 type function struct {
-	asked  []events.APIGatewayV2HTTPRequest
-	raw    []byte
-	answer string
-	err    error
-	wait   bool
+	invoked []events.APIGatewayV2HTTPRequest
+	raw     []byte // the last event
+	answer  string
+	err     error
+	wait    bool
 }
 
 func (f *function) Invoke(ctx context.Context, _ string, payload []byte) ([]byte, error) {
@@ -42,14 +40,14 @@ func (f *function) Invoke(ctx context.Context, _ string, payload []byte) ([]byte
 	if err := json.Unmarshal(payload, &e); err != nil {
 		return nil, err
 	}
-	f.asked, f.raw = append(f.asked, e), payload
+	f.invoked, f.raw = append(f.invoked, e), payload
 	return []byte(f.answer), f.err
 }
 
 const ok = `{"statusCode":200}`
 
-// door is a front door over real HTTP.
-func door(t *testing.T, f *function, change ...func(*gateway.Config)) string {
+// serve serves a gateway over HTTP and returns its URL.
+func serve(t *testing.T, f *function, change ...func(*gateway.Config)) string {
 	t.Helper()
 	cfg := gateway.Config{Invoker: f, Routes: routes.All(), StageVariables: map[string]string{"color": "blue"}}
 	for _, c := range change {
@@ -60,6 +58,7 @@ func door(t *testing.T, f *function, change ...func(*gateway.Config)) string {
 	return server.URL
 }
 
+// send sends a request and returns the answer and its body.
 func send(t *testing.T, method, url string, body []byte, headers ...string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(body))
@@ -80,21 +79,23 @@ func TestEvent(t *testing.T) {
 	t.Run("has payload format 2.0", func(t *testing.T) {
 		t.Parallel()
 		f := &function{answer: ok}
-		url := door(t, f)
+		url := serve(t, f)
 		before := time.Now().UnixMilli()
-		send(t, http.MethodPost, url+"/v1/queues/or%C3%A9ders/jobs/a%2Fb/ack?tag=1&tag=2&x=%20y", []byte(`{"attempt":1}`),
-			"Content-Type", "application/json", "X-Trace", "one", "X-Trace", "two", "Cookie", "a=1; b=2", "Cookie", "c=3",
+		target := url + "/v1/queues/or%C3%A9ders/jobs/a%2Fb/ack?tag=1&tag=2&x=%20y"
+		send(t, http.MethodPost, target, []byte(`{"attempt":1}`),
+			"Content-Type", "application/json", "X-Trace", "one", "X-Trace", "two",
+			"Cookie", "a=1; b=2", "Cookie", "c=3",
 			"User-Agent", "curl/9", "X-Forwarded-For", "203.0.113.9")
-		require.Len(t, f.asked, 1)
-		e := f.asked[0]
+		require.Len(t, f.invoked, 1)
+		e := f.invoked[0]
 		c := e.RequestContext
 
 		require.Equal(t, "2.0", e.Version)
-		require.Equal(t, "one,two", e.Headers["x-trace"], "names are lower-case, repeats joined by commas")
-		require.Equal(t, []string{"a=1", "b=2", "c=3"}, e.Cookies, "cookies stand apart")
+		require.Equal(t, "one,two", e.Headers["x-trace"], "names are in lower case, repeated headers joined by commas")
+		require.Equal(t, []string{"a=1", "b=2", "c=3"}, e.Cookies, "cookies are separate")
 		require.NotContains(t, e.Headers, "cookie")
 		require.Equal(t, "203.0.113.9, 127.0.0.1", e.Headers["x-forwarded-for"],
-			"the caller's own claim does not replace its address")
+			"the header of the caller does not replace its address")
 		require.Equal(t, "/v1/queues/or%C3%A9ders/jobs/a%2Fb/ack", e.RawPath)
 		require.Equal(t, "tag=1&tag=2&x=%20y", e.RawQueryString)
 		require.Equal(t, map[string]string{"tag": "1,2", "x": " y"}, e.QueryStringParameters)
@@ -110,7 +111,7 @@ func TestEvent(t *testing.T) {
 		require.Equal(t, http.MethodPost, c.HTTP.Method)
 		require.Equal(t, "/v1/queues/oréders/jobs/a/b/ack", c.HTTP.Path)
 		require.Equal(t, "HTTP/1.1", c.HTTP.Protocol)
-		require.Equal(t, "127.0.0.1", c.HTTP.SourceIP, "without its port")
+		require.Equal(t, "127.0.0.1", c.HTTP.SourceIP, "without the port")
 		require.Equal(t, "curl/9", c.HTTP.UserAgent)
 		require.NotEmpty(t, c.RequestID)
 		require.Equal(t, "POST /v1/queues/{queue}/jobs/{id}/ack", c.RouteKey)
@@ -120,13 +121,13 @@ func TestEvent(t *testing.T) {
 		at, err := time.Parse("02/Jan/2006:15:04:05 -0700", c.Time)
 		require.NoError(t, err)
 		require.Equal(t, c.TimeEpoch/1000, at.Unix())
-		require.Nil(t, c.Authorizer, "an unsigned call has no caller")
+		require.Nil(t, c.Authorizer, "an unsigned request has no caller")
 	})
 
 	t.Run("leaves out missing parts", func(t *testing.T) {
 		t.Parallel()
 		f := &function{answer: ok}
-		send(t, http.MethodGet, door(t, f)+"/v1/queues", nil, "Content-Type", "application/octet-stream")
+		send(t, http.MethodGet, serve(t, f)+"/v1/queues", nil, "Content-Type", "application/octet-stream")
 		var shape map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal(f.raw, &shape))
 		for _, absent := range []string{"cookies", "body", "queryStringParameters", "pathParameters"} {
@@ -140,21 +141,21 @@ func TestEvent(t *testing.T) {
 		binary := []byte{0, 255, 1, 254}
 		f := &function{answer: `{"statusCode":200,"isBase64Encoded":true,"body":"` +
 			base64.StdEncoding.EncodeToString(binary) + `"}`}
-		_, text := send(t, http.MethodPost, door(t, f)+"/v1/queues/orders/jobs", binary, "Content-Type",
+		_, text := send(t, http.MethodPost, serve(t, f)+"/v1/queues/orders/jobs", binary, "Content-Type",
 			"application/octet-stream")
-		require.True(t, f.asked[0].IsBase64Encoded)
-		require.Equal(t, base64.StdEncoding.EncodeToString(binary), f.asked[0].Body)
+		require.True(t, f.invoked[0].IsBase64Encoded)
+		require.Equal(t, base64.StdEncoding.EncodeToString(binary), f.invoked[0].Body)
 		require.Equal(t, string(binary), text)
 	})
 
 	t.Run("has the caller of a signed request", func(t *testing.T) {
 		t.Parallel()
 		f := &function{answer: ok}
-		send(t, http.MethodGet, door(t, f)+"/v1/queues", nil,
-			"Authorization",
-			"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260101/eu-central-1/execute-api/aws4_request, SignedHeaders=host, Signature=00")
-		require.NotNil(t, f.asked[0].RequestContext.Authorizer)
-		iam := f.asked[0].RequestContext.Authorizer.IAM
+		send(t, http.MethodGet, serve(t, f)+"/v1/queues", nil,
+			"Authorization", "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260101/eu-central-1/execute-api/aws4_request, "+
+				"SignedHeaders=host, Signature=00")
+		require.NotNil(t, f.invoked[0].RequestContext.Authorizer)
+		iam := f.invoked[0].RequestContext.Authorizer.IAM
 		require.Equal(t, "AKIDEXAMPLE", iam.AccessKey)
 		require.Equal(t, "arn:aws:iam::000000000000:user/AKIDEXAMPLE", iam.UserARN)
 	})
@@ -179,15 +180,15 @@ func TestWriteAnswer(t *testing.T) {
 			http.Header{"Content-Type": {"text/plain; charset=utf-8"}}},
 		"JSON without a status is a 200": {`{"hello":"world"}`, 200, `{"hello":"world"}`,
 			http.Header{"Content-Type": {"application/json"}}},
-		"what is no JSON is an error":       {`oops`, 500, internal, nil},
-		"a status that is none is an error": {`{"statusCode":9}`, 500, internal, nil},
-		"a status that is text is an error": {`{"statusCode":"x"}`, 500, internal, nil},
-		"base64 that is none is an error": {`{"statusCode":200,"isBase64Encoded":true,"body":"%"}`, 500, internal,
+		"no JSON is an error":           {`oops`, 500, internal, nil},
+		"an invalid status is an error": {`{"statusCode":9}`, 500, internal, nil},
+		"a status in text is an error":  {`{"statusCode":"x"}`, 500, internal, nil},
+		"invalid base64 is an error": {`{"statusCode":200,"isBase64Encoded":true,"body":"%"}`, 500, internal,
 			nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, text := send(t, http.MethodGet, door(t, &function{answer: tc.answer})+"/v1/queues", nil)
+			w, text := send(t, http.MethodGet, serve(t, &function{answer: tc.answer})+"/v1/queues", nil)
 			require.Equal(t, tc.status, w.StatusCode)
 			require.Equal(t, tc.body, text)
 			for name, values := range tc.header {
@@ -218,32 +219,32 @@ func TestServeHTTP(t *testing.T) {
 				false},
 			"an empty path parameter": {&function{answer: ok}, nil, "GET", "/v1/locks/", nil, 404, "Not Found",
 				false},
-			"an unsigned call on IAM": {&function{answer: ok}, []func(*gateway.Config){iam}, "GET", "/v1/queues",
-				nil, 403, "Forbidden", false},
+			"an unsigned request with RequireIAM": {&function{answer: ok}, []func(*gateway.Config){iam}, "GET",
+				"/v1/queues", nil, 403, "Forbidden", false},
 			"a function that failed": {&function{err: &gateway.FunctionError{Payload: []byte("boom")}}, nil, "GET",
 				"/v1/queues", nil, 500, "Internal Server Error", true},
-			"a runtime that is away": {&function{err: errors.New("no route to host")}, nil, "GET", "/v1/queues",
+			"an unreachable runtime": {&function{err: errors.New("no route to host")}, nil, "GET", "/v1/queues",
 				nil, 500, "Internal Server Error", true},
-			"a function over the time limit": {&function{wait: true}, []func(*gateway.Config){hurry}, "GET", "/v1/queues",
-				nil, 503, "Service Unavailable", false},
+			"a function that times out": {&function{wait: true}, []func(*gateway.Config){hurry}, "GET",
+				"/v1/queues", nil, 503, "Service Unavailable", false},
 			"a body over 10 MB": {&function{answer: ok}, nil, "POST", "/v1/queues/q/jobs",
 				make([]byte, 10<<20+1), 413, "Request Entity Too Large", false},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				w, text := send(t, tc.method, door(t, tc.f, tc.change...)+tc.path, tc.body)
+				w, text := send(t, tc.method, serve(t, tc.f, tc.change...)+tc.path, tc.body)
 				require.Equal(t, tc.status, w.StatusCode)
 				require.JSONEq(t, `{"message":"`+tc.message+`"}`, text)
 				require.Equal(t, "application/json", w.Header.Get("Content-Type"))
-				require.Equal(t, tc.invoked, len(tc.f.asked) == 1)
+				require.Equal(t, tc.invoked, len(tc.f.invoked) == 1)
 			})
 		}
-		t.Run("a body of exactly 10 MB passes", func(t *testing.T) {
+		t.Run("accepts a body of exactly 10 MB", func(t *testing.T) {
 			t.Parallel()
-			w, _ := send(t, http.MethodPost, door(t, &function{answer: ok})+"/v1/queues/q/jobs", make([]byte, 10<<20))
+			w, _ := send(t, http.MethodPost, serve(t, &function{answer: ok})+"/v1/queues/q/jobs", make([]byte, 10<<20))
 			require.Equal(t, http.StatusOK, w.StatusCode)
 		})
-		t.Run("an integration may take 30 s unless told otherwise", func(t *testing.T) {
+		t.Run("has a timeout of 30 s by default", func(t *testing.T) {
 			t.Parallel()
 			require.Equal(t, 30*time.Second, gateway.DefaultTimeout)
 		})
@@ -268,10 +269,10 @@ func TestServeHTTP(t *testing.T) {
 			"POST /v1/limits/check/": "ANY /v1/{proxy+}",
 		} {
 			f := &function{answer: ok}
-			url := door(t, f, func(c *gateway.Config) { c.Routes = all })
+			url := serve(t, f, func(c *gateway.Config) { c.Routes = all })
 			method, target, _ := strings.Cut(path, " ")
 			send(t, method, url+target, nil)
-			require.Equal(t, want, f.asked[0].RouteKey, path)
+			require.Equal(t, want, f.invoked[0].RouteKey, path)
 		}
 	})
 }

@@ -139,7 +139,8 @@ func finished(batch []types.Message, answer []byte) ([]types.DeleteMessageBatchR
 			ReceiptHandle: m.ReceiptHandle})
 	}
 	for id := range failed {
-		return nil, fmt.Errorf("a batch of %d messages failed: the answer names the message %q, which is not in the batch", len(batch), id)
+		return nil, fmt.Errorf("a batch of %d messages failed: the answer names the message %q, which is not in it",
+			len(batch), id)
 	}
 	return out, nil
 }

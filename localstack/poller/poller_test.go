@@ -20,8 +20,7 @@ import (
 	"github.com/sluicehq/sluice/localstack/redistest"
 )
 
-// consumer is a stand-in for a function: it keeps the bodies of every batch and answers as it is
-// told.
+// consumer is a fake function that records the batches and answers with respond.
 type consumer struct {
 	answer func(events.SQSEvent) (string, error)
 
@@ -142,7 +141,7 @@ func TestPoller(t *testing.T) {
 				require.Eventually(t, func() bool {
 					return c.times("later") >= 5
 				}, patience, 10*time.Millisecond, "visibility timeouts pass")
-				require.LessOrEqual(t, c.times("first"), 3, "and the first were not delivered again")
+				require.LessOrEqual(t, c.times("first"), 3, "the first messages were not delivered again")
 			})
 		}
 	})

@@ -16,7 +16,8 @@ import (
 const consumerTimeout = 30 * time.Second
 
 // startConsumers starts the consumer functions and the pollers that deliver messages to them.
-func (s *Stack) startConsumers(ctx context.Context, aws *localaws.Server, invoker poller.Invoker, binaries string) error {
+func (s *Stack) startConsumers(ctx context.Context, aws *localaws.Server, invoker poller.Invoker,
+	binaries string) error {
 	for queue, folder := range s.cfg.Consumers {
 		url, ok := s.QueueURLs[queue]
 		if !ok {
@@ -27,8 +28,11 @@ func (s *Stack) startConsumers(ctx context.Context, aws *localaws.Server, invoke
 			return err
 		}
 		fleet, err := lambdaproc.Start(lambdaproc.Function{ //nolint:contextcheck // the processes outlive the start
-			Name: name, Binary: filepath.Join(binaries, path.Base(folder)), RuntimeAPI: aws.Host() + "/_runtime/" + name,
-			Env: append(localaws.Env(s.AWSEndpoint), "SLUICE_ENDPOINT="+s.APIURL), Log: s.log,
+			Name:       name,
+			Binary:     filepath.Join(binaries, path.Base(folder)),
+			RuntimeAPI: aws.Host() + "/_runtime/" + name,
+			Env:        append(localaws.Env(s.AWSEndpoint), "SLUICE_ENDPOINT="+s.APIURL),
+			Log:        s.log,
 		})
 		if err != nil {
 			return err

@@ -26,7 +26,7 @@ func TestTicker(t *testing.T) {
 				mu.Lock()
 				at = append(at, time.Since(started))
 				mu.Unlock()
-				select { // each takes longer than the interval
+				select { // each invocation takes longer than the interval
 				case <-ctx.Done():
 				case <-time.After(90 * time.Second):
 				}

@@ -14,15 +14,15 @@ import (
 	"github.com/sluicehq/sluice/localstack/stack"
 )
 
-// The functions run as the user that the Terraform module makes for them: what it forbids is found
-// here.
+// The functions run as the ACL user of the Terraform module, so that these tests find commands that
+// it forbids.
 const user, password = "sluice-functions", "p4ssw0rd"
 
 var (
 	system *stack.Stack
 	server *redisserver.Server
 	out    = &printed{}
-	used   sync.Once // use: a job's id can be used once
+	used   sync.Once // use runs once, because an ID can be used once
 )
 
 func TestMain(m *testing.M) {
@@ -56,7 +56,7 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// accessString is what the module's ElastiCache user may do.
+// accessString returns the ACL rules of the module's ElastiCache user.
 func accessString() ([]string, error) {
 	text, err := os.ReadFile("../../../terraform/module/cache.tf")
 	if err != nil {

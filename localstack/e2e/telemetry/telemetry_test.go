@@ -1,5 +1,4 @@
-// Package telemetry_test reads what the functions, as real processes, tell their operators: every
-// line of it.
+// Package telemetry_test checks every line that the functions print when they run as processes.
 package telemetry_test
 
 import (
@@ -23,11 +22,11 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// canary stands in everything that callers send and that is nobody else's business: payloads,
-// tokens, keys, metadata, headers.
+// canary is part of everything private that callers send: payloads, tokens, keys, metadata,
+// headers.
 const canary = "c4n4ry"
 
-// printed is what the functions have printed.
+// printed records the output of the functions.
 type printed struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -46,7 +45,7 @@ func (p *printed) lines() []string {
 	return strings.Split(strings.TrimSuffix(whole[:strings.LastIndex(whole, "\n")+1], "\n"), "\n")
 }
 
-// line is one JSON object; an embedded metric has _aws.
+// line is a JSON object. That of a metric has the member _aws.
 type line struct {
 	text   string
 	fields map[string]any
@@ -77,7 +76,7 @@ func (p *printed) parsed(t *testing.T) (metrics, log []line) {
 	return metrics, log
 }
 
-// seen are the metrics that were emitted, as function/name.
+// seen returns the metrics that were emitted, as function/name.
 func seen(metrics []line) map[string]bool {
 	out := make(map[string]bool)
 	for _, l := range metrics {
@@ -105,7 +104,7 @@ func call(t *testing.T, method, path, body string) (int, map[string]any) {
 	return response.StatusCode, answer
 }
 
-// use calls every kind of operation, well and badly.
+// use calls every operation, with valid and invalid requests.
 func use(t *testing.T) {
 	t.Helper()
 	token := canary + "-token-0123456789"
@@ -139,7 +138,7 @@ func use(t *testing.T) {
 	want(400, "POST", "/v1/limits/login/check", `{"key":"`+canary+`","cost":0}`)
 }
 
-// outage calls what has an answer while Redis is away.
+// outage calls the operations that work while Redis is unavailable.
 func outage(t *testing.T) {
 	t.Helper()
 	require.NoError(t, server.Kill())
@@ -152,7 +151,7 @@ func outage(t *testing.T) {
 	require.NoError(t, server.Restart(t.Context()))
 }
 
-// received waits for the SQS messages of so many jobs.
+// received waits for the SQS messages of a number of jobs.
 func received(t *testing.T, jobs int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -162,10 +161,10 @@ func received(t *testing.T, jobs int) {
 			jobs -= len(messages.Messages)
 		}
 		return jobs <= 0
-	}, 30*time.Second, 50*time.Millisecond, "the due jobs did not reach SQS")
+	}, 30*time.Second, 50*time.Millisecond, "the due jobs must reach SQS")
 }
 
-func TestTheUserThatTheModuleMakesMayDoWhatTheFunctionsDoAndNothingDangerous(t *testing.T) {
+func TestAccessString(t *testing.T) {
 	used.Do(func() { use(t); received(t, 1) })
 	require.Eventually(t, func() bool {
 		status, health := call(t, "GET", "/v1/health", "")
@@ -177,13 +176,13 @@ func TestTheUserThatTheModuleMakesMayDoWhatTheFunctionsDoAndNothingDangerous(t *
 			}
 		}
 		return status == http.StatusOK
-	}, 30*time.Second, 200*time.Millisecond, "the doctor must see all that it looks at")
+	}, 30*time.Second, 200*time.Millisecond, "every health check must have its permissions")
 
 	admin := redis.NewClient(&redis.Options{Addr: server.Addr(), Password: "root", Protocol: 2})
 	defer func() { _ = admin.Close() }()
 	denied, err := admin.ACLLog(t.Context(), 10).Result()
 	require.NoError(t, err)
-	require.Empty(t, denied, "the functions were kept from something")
+	require.Empty(t, denied, "commands that the functions need and the user may not run")
 
 	as := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: user, Password: password, Protocol: 2})
 	defer func() { _ = as.Close() }()
@@ -198,12 +197,13 @@ func TestTheUserThatTheModuleMakesMayDoWhatTheFunctionsDoAndNothingDangerous(t *
 	}
 }
 
-// rare are the metrics that are not waited for: they take a failure of SQS, or long.
+// rare returns the metrics that the test does not wait for, because they need a failure of SQS or
+// much time.
 func rare() []string {
 	return []string{"returned", "died", "reclaimed", "ack_timeouts", "pruned"}
 }
 
-func TestEveryLineIsALogLineOrAMetricOfTheCatalogueAndNoneRepeatsWhatCallersSend(t *testing.T) {
+func TestOutput(t *testing.T) {
 	used.Do(func() { use(t); received(t, 1) })
 	outage(t)
 	received(t, 1)
@@ -238,13 +238,13 @@ func TestEveryLineIsALogLineOrAMetricOfTheCatalogueAndNoneRepeatsWhatCallersSend
 			require.Contains(t, l.fields, field, l.text)
 		}
 	}
-	require.Greater(t, requests, 15, "there is one line for each request")
+	require.Greater(t, requests, 15, "one line per request")
 	for _, text := range out.lines() {
-		require.NotContains(t, text, canary, "payloads, tokens and keys are their callers' own")
+		require.NotContains(t, text, canary, "payloads, tokens and keys must not be printed")
 	}
 }
 
-// checkMetric holds a line against the embedded metric format and the catalogue.
+// checkMetric compares a line with the embedded metric format and the catalogue.
 func checkMetric(t *testing.T, l line) {
 	t.Helper()
 	require.WithinDuration(t, time.Now(), time.UnixMilli(l.embed.AWS.Timestamp), 5*time.Minute)
