@@ -1,18 +1,17 @@
-# tflint --recursive with the whole of its bundled ruleset for the language. (The ruleset for AWS is a download of its own; what it would find
-# about names and types is found by tools/check-module.sh on the provider's real schema.)
+# All rules of tflint's bundled ruleset for the language. The ruleset for AWS would be another download;
+# tools/check-module.sh finds wrong names and types with the real schema of the provider.
 
 plugin "terraform" {
   enabled = true
   preset  = "all"
 }
 
-# Modules are called by their folder.
+# Modules are referenced by their folder.
 rule "terraform_module_pinned_source" {
   enabled = false
 }
 
-# The module's variables are in three files by what they are about (what is deployed, where it stands, what operators see), and the small examples
-# are one file that can be read from top to bottom.
+# The variables of the module are in three files by topic, and each small example is a single file.
 rule "terraform_standard_module_structure" {
   enabled = false
 }

@@ -1,104 +1,106 @@
-# Alarms, each with a runbook in docs/operations.md. Metrics of the deployment's own namespace come from the functions' logs (embedded
-# metric format) and have the dimensions that the code gives them; a test holds the names against the source.
+# Alarms, each with a runbook in docs/operations.md. The metrics in the deployment's namespace come
+# from the functions' logs, in the embedded metric format. A test compares their names and
+# dimensions with the source.
 
 locals {
   dispatcher = { function = "dispatcher" }
   runbooks   = "Runbook: docs/operations.md#"
 
-  # Every alarm says what a missing value means: for a heartbeat the worst, for a count of faults that there was none.
+  # Each alarm defines what a missing value means: a missing heartbeat is an alarm, a missing count
+  # of errors is no error.
   metric_alarms = { for name, alarm in merge(
     {
       "dispatcher-heartbeat" = {
-        description = "No dispatcher has worked for two minutes: jobs are not sent."
+        description = "No dispatcher has run for two minutes, so no jobs are sent."
         runbook     = "dispatcher-heartbeat"
         namespace   = local.metrics_namespace, metric = "heartbeat", dimensions = local.dispatcher, stat = "Sum"
         below       = true, threshold = 1, period = 60, periods = 2, points = 2, missing = "breaching"
       }
       "dispatcher-undelivered" = {
-        description = "EventBridge or Lambda could not run the dispatcher, and put the invocation into its dead-letter queue."
+        description = "EventBridge or Lambda could not run the dispatcher and moved the invocation to its dead-letter queue."
         runbook     = "dispatcher-undelivered"
         namespace   = "AWS/SQS", metric = "ApproximateNumberOfMessagesVisible", dimensions = { QueueName = aws_sqs_queue.dispatcher_dead.name }, stat = "Maximum"
         below       = false, threshold = 1, period = 300, periods = 1, points = 1, missing = "notBreaching"
       }
       "limits-degraded" = {
-        description = "Redis is away: limits are decided as each policy's on_unavailable says."
+        description = "Redis is unavailable, so limits are decided by each policy's on_unavailable."
         runbook     = "degraded"
         namespace   = local.metrics_namespace, metric = "degraded", dimensions = { function = "limit" }, stat = "Sum"
         below       = false, threshold = 1, period = 60, periods = 3, points = 2, missing = "notBreaching"
       }
     },
     { for name in keys(var.queues) : "lateness-${name}" => {
-      description = "Jobs of the queue ${name} reach SQS late."
+      description = "The dispatcher sends jobs of the queue ${name} to SQS late."
       runbook     = "lateness"
       namespace   = local.metrics_namespace, metric = "lateness", dimensions = merge(local.dispatcher, { queue = name }), stat = "p99"
       below       = false, threshold = var.alarms.lateness_p99_ms, period = 60, periods = 5, points = 3, missing = "notBreaching"
     } },
     { for name in keys(var.queues) : "oldest-due-${name}" => {
-      description = "A job of the queue ${name} is due and not sent: the dispatcher does not keep up, or SQS refuses it."
+      description = "A job of the queue ${name} is overdue: the dispatcher does not keep up, or SQS refuses the job."
       runbook     = "oldest-due"
       namespace   = local.metrics_namespace, metric = "oldest_due", dimensions = merge(local.dispatcher, { queue = name }), stat = "Maximum"
       below       = false, threshold = var.alarms.oldest_due_ms, period = 60, periods = 3, points = 3, missing = "notBreaching"
     } },
     { for name in keys(var.queues) : "dead-jobs-${name}" => {
-      description = "Jobs of the queue ${name} are dead: their attempts are used up. They wait for a redrive."
+      description = "Jobs of the queue ${name} are dead because their attempts are exhausted. They wait for a redrive."
       runbook     = "dead-jobs"
       namespace   = local.metrics_namespace, metric = "dead", dimensions = merge(local.dispatcher, { queue = name }), stat = "Maximum"
       below       = false, threshold = 1, period = 300, periods = 1, points = 1, missing = "notBreaching"
     } },
     { for name in keys(var.queues) : "outbox-${name}" => {
-      description = "Jobs of the queue ${name} wait in the outbox: it is not drained."
+      description = "Jobs of the queue ${name} stay in the outbox, because the dispatcher does not drain it."
       runbook     = "outbox"
       namespace   = local.metrics_namespace, metric = "outbox", dimensions = merge(local.dispatcher, { queue = name }), stat = "Minimum"
       below       = false, threshold = 1, period = 60, periods = var.alarms.outbox_minutes, points = var.alarms.outbox_minutes, missing = "notBreaching"
     } },
     { for name in keys(var.queues) : "degraded-${name}" => {
-      description = "Redis is away: jobs of the queue ${name} are taken into the outbox in DynamoDB."
+      description = "Redis is unavailable, so jobs of the queue ${name} are stored in the outbox in DynamoDB."
       runbook     = "degraded"
       namespace   = local.metrics_namespace, metric = "degraded", dimensions = { function = "enqueue", queue = name }, stat = "Sum"
       below       = false, threshold = 1, period = 60, periods = 3, points = 2, missing = "notBreaching"
     } },
     { for name in keys(var.queues) : "dead-letters-${name}" => {
-      description = "Consumers of the queue ${name} failed on messages as often as allowed: they are in the dead-letter queue."
+      description = "Consumers of the queue ${name} failed on messages max_receive_count times; SQS moved the messages to the dead-letter queue."
       runbook     = "dead-letters"
       namespace   = "AWS/SQS", metric = "ApproximateNumberOfMessagesVisible", dimensions = { QueueName = aws_sqs_queue.dead[name].name }, stat = "Maximum"
       below       = false, threshold = 1, period = 300, periods = 1, points = 1, missing = "notBreaching"
     } },
     { for name, f in local.functions : "throttles-${name}" => {
-      description = "Lambda throttles the function ${name}: its reserved concurrency, or the account's, is used up."
+      description = "Lambda throttles the function ${name}, because the function's or the account's concurrency is exhausted."
       runbook     = "throttles"
       namespace   = "AWS/Lambda", metric = "Throttles", dimensions = { FunctionName = f.name }, stat = "Sum"
       below       = false, threshold = 1, period = 60, periods = 3, points = 2, missing = "notBreaching"
     } },
     { for name, f in local.functions : "errors-${name}" => {
-      description = "Invocations of the function ${name} fail: it crashes, or runs out of time."
+      description = "Invocations of the function ${name} fail: the function crashes or times out."
       runbook     = "errors"
       namespace   = "AWS/Lambda", metric = "Errors", dimensions = { FunctionName = f.name }, stat = "Sum"
       below       = false, threshold = 1, period = 300, periods = 1, points = 1, missing = "notBreaching"
     } },
     { for name in ["api-5xx"] : name => {
-      description = "The API answers 5xx: a store is away, or a function is broken."
+      description = "The API returns 5xx: a store is unavailable, or a function fails."
       runbook     = "api-5xx"
       namespace   = "AWS/ApiGateway", metric = "5xx", dimensions = { ApiId = aws_apigatewayv2_api.this[0].id }, stat = "Sum"
       below       = false, threshold = 5, period = 60, periods = 3, points = 2, missing = "notBreaching"
     } if local.make_api },
     { for name, f in local.url_functions : "url-5xx-${name}" => {
-      description = "The function URL of ${name} answers 5xx: a store is away, or the function is broken."
+      description = "The function URL of ${name} returns 5xx: a store is unavailable, or the function fails."
       runbook     = "api-5xx"
       namespace   = "AWS/Lambda", metric = "Url5xxCount", dimensions = { FunctionName = f.name }, stat = "Sum"
       below       = false, threshold = 5, period = 60, periods = 3, points = 2, missing = "notBreaching"
     } },
   ) : name => alarm if var.alarms.enabled }
 
-  # What has to be computed from metrics first.
+  # Alarms on an expression over several metrics.
   computed_alarms = { for name, alarm in {
     "redis-memory" = {
-      description = "Redis is nearly full. When it is, it refuses writes: locks answer 503, and jobs go to the outbox."
+      description = "Redis is nearly full. A full Redis refuses writes: locks return 503, and jobs go to the outbox."
       runbook     = "redis-memory"
       expression  = "100 * used / most", label = "memory used (%)", threshold = var.alarms.memory_percent, period = 60, periods = 5, points = 5
       metrics     = { used = "used_memory", most = "maxmemory" }
     }
     "redis-evictions" = {
-      description = "Redis has evicted keys: locks or jobs may be lost. maxmemory-policy must be noeviction."
+      description = "Redis evicted keys, so locks or jobs may be lost. maxmemory-policy must be noeviction."
       runbook     = "redis-evictions"
       expression  = "DIFF(evicted)", label = "keys evicted", threshold = 1, period = 60, periods = 1, points = 1
       metrics     = { evicted = "evicted_keys" }

@@ -1,7 +1,8 @@
 # The function limit as the REQUEST authorizer of other HTTP APIs.
 
 locals {
-  # No try() here: an API's id is often known only after apply, and try() would then hide even the names from for_each.
+  # No try() here: an API's ID is often unknown during the plan, and try() would make the names
+  # unknown too, which for_each does not accept.
   authorized_apis = var.authorizer == null ? {} : var.authorizer.apis
 }
 
@@ -14,7 +15,7 @@ resource "aws_apigatewayv2_authorizer" "this" {
   authorizer_uri                    = module.limit.invoke_arn
   authorizer_payload_format_version = "2.0"
   enable_simple_responses           = true
-  # A decision is for one request: a cached one would count a thousand requests as one.
+  # A decision applies to one request. A cached decision would charge many requests as one.
   authorizer_result_ttl_in_seconds = 0
 }
 

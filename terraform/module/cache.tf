@@ -1,4 +1,4 @@
-# ElastiCache for Valkey: a replication group, or serverless. An existing cache takes the place of both.
+# ElastiCache for Valkey, as a replication group or serverless. An existing cache replaces both.
 
 locals {
   make_group      = var.existing_cache == null && var.cache.kind == "replication_group"
@@ -6,11 +6,12 @@ locals {
   make_cache      = local.make_group || local.make_serverless
   cluster_mode    = local.make_group && var.cache.shards > 1
 
-  # Nobody but the functions, and only with an IAM token: there is no password that could stand in the state.
+  # Only the functions may connect, and only with an IAM token, so that no password is in the state.
   make_user = local.make_cache || var.quorum_nodes > 0
 
-  # Sluice's keys, which all open with a hash tag, its channels, and what the scripts and the doctor call: no KEYS, FLUSHALL, CONFIG or anything
-  # else that is dangerous. A test runs locks, jobs and limits as this user.
+  # The user may access Sluice's keys, which all start with a hash tag, and its channels. It may
+  # call the commands of the scripts and of the health check, and no dangerous one such as KEYS,
+  # FLUSHALL or CONFIG. A test runs locks, jobs and limits as this user.
   access_string = "on ~{* &{* &sluice:* +@all -@admin -@dangerous +info"
 
   parameter_family = var.cache.engine_version == "7.2" ? "valkey7" : "valkey${split(".", var.cache.engine_version)[0]}"
@@ -20,7 +21,7 @@ resource "aws_elasticache_subnet_group" "this" {
   count = local.make_group || var.quorum_nodes > 0 ? 1 : 0
 
   name        = var.name
-  description = "Sluice's caches"
+  description = "Caches of Sluice"
   subnet_ids  = local.subnet_ids
   tags        = local.tags
 }
@@ -30,10 +31,11 @@ resource "aws_elasticache_parameter_group" "this" {
 
   name        = "${var.name}-${local.parameter_family}${local.cluster_mode ? "-cluster" : ""}"
   family      = local.parameter_family
-  description = "Sluice: nothing is evicted"
+  description = "Sluice: no eviction"
   tags        = local.tags
 
-  # A full cache refuses writes, which callers see as 503 or which go to the outbox. Evicting a lock or a job would break a promise.
+  # A full cache must refuse writes: the caller gets 503, or the job goes to the outbox. An evicted
+  # lock or job would be lost.
   parameter {
     name  = "maxmemory-policy"
     value = "noeviction"
@@ -95,11 +97,11 @@ resource "aws_elasticache_replication_group" "this" {
   lifecycle {
     precondition {
       condition     = var.cache.shards == 1 || var.cache.replicas > 0
-      error_message = "A cache with several shards needs a replica for each: cluster mode demands automatic failover."
+      error_message = "A cache with several shards needs a replica for each, because cluster mode requires automatic failover."
     }
     precondition {
       condition     = var.attach_vpc
-      error_message = "attach_vpc = false needs existing_cache: a cache that is made stands in a VPC."
+      error_message = "attach_vpc = false requires existing_cache, because a new cache is in a VPC."
     }
   }
 }
@@ -129,7 +131,8 @@ resource "aws_elasticache_serverless_cache" "this" {
   daily_snapshot_time      = var.cache.snapshot_retention_days > 0 ? split("-", var.cache.snapshot_window)[0] : null
   snapshot_retention_limit = var.cache.snapshot_retention_days
 
-  # No limit on the data: at that limit serverless evicts keys that have a lifetime, and noeviction cannot be chosen.
+  # No limit on the data: serverless does not offer noeviction, and at the limit it evicts keys that
+  # have a TTL.
   cache_usage_limits {
     ecpu_per_second {
       maximum = var.cache.max_ecpu_per_second
@@ -139,7 +142,7 @@ resource "aws_elasticache_serverless_cache" "this" {
   lifecycle {
     precondition {
       condition     = var.attach_vpc
-      error_message = "attach_vpc = false needs existing_cache: a cache that is made stands in a VPC."
+      error_message = "attach_vpc = false requires existing_cache, because a new cache is in a VPC."
     }
   }
 }
@@ -147,7 +150,7 @@ resource "aws_elasticache_serverless_cache" "this" {
 resource "aws_elasticache_user" "functions" {
   count = local.make_user ? 1 : 0
 
-  # IAM authentication wants the id and the name to be the same.
+  # IAM authentication requires the ID and the name to be the same.
   user_id       = "${var.name}-functions"
   user_name     = "${var.name}-functions"
   engine        = "valkey"

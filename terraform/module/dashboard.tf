@@ -1,5 +1,6 @@
-# The dashboard. dashboard.json.tftpl is JSON as it stands, which tools/dashboard draws for the docs. Queues are found by search expressions, so that
-# it needs no change for a new one.
+# The CloudWatch dashboard. dashboard.json.tftpl is valid JSON before its rendering; tools/dashboard
+# draws it for the documentation. Search expressions find the queues, so that a new queue needs no
+# change here.
 
 resource "aws_cloudwatch_dashboard" "this" {
   count = var.dashboard ? 1 : 0

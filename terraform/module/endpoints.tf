@@ -1,10 +1,12 @@
-# What the functions call besides the cache: DynamoDB, SQS, and Secrets Manager when a password is kept there.
+# VPC endpoints for the services that the functions call: DynamoDB, SQS and, if it holds the cache's
+# password, Secrets Manager.
 
 locals {
   make_endpoints = local.make_vpc || (var.attach_vpc && try(var.vpc.create_endpoints, false))
   with_secret    = try(var.existing_cache.auth, "none") == "password"
 
-  # Who may use an endpoint. Principals are conditions here: an account's or a role's ARN in Principal would not match a role's sessions.
+  # The policy restricts callers by conditions, because the ARN of an account or a role in Principal
+  # does not match the role's sessions.
   only = { for name, f in local.functions : name => { ArnEquals = { "aws:PrincipalArn" = f.role_arn } } }
   all  = { ArnEquals = { "aws:PrincipalArn" = [for f in local.functions : f.role_arn] } }
 
@@ -52,7 +54,7 @@ resource "aws_vpc_endpoint" "dynamodb" {
   lifecycle {
     precondition {
       condition     = local.make_vpc || length(try(var.vpc.route_table_ids, [])) > 0
-      error_message = "vpc.create_endpoints needs vpc.route_table_ids: DynamoDB's endpoint is a route."
+      error_message = "vpc.create_endpoints requires vpc.route_table_ids, because the endpoint of DynamoDB is a route."
     }
   }
 }

@@ -1,4 +1,5 @@
-# The other front door: a URL for each function, with SigV4 too. Callers need lambda:InvokeFunctionUrl and lambda:InvokeFunction.
+# The alternative to the HTTP API: a URL for each function, also with SigV4. Callers need
+# lambda:InvokeFunctionUrl and lambda:InvokeFunction.
 
 locals {
   url_functions = { for name in toset(values(local.routes)) : name => local.functions[name] if !local.make_api }

@@ -1,4 +1,4 @@
-# The four functions: what each is told, and what each may do.
+# The four functions, with the environment and the permissions of each.
 
 locals {
   directory = coalesce(var.packages.directory, fileexists("dist/lock.zip") ? "dist" : "${path.module}/../../dist")
@@ -67,7 +67,7 @@ module "enqueue" {
   source = "./modules/function"
 
   name               = "${var.name}-enqueue"
-  description        = "Takes in delayed jobs"
+  description        = "Accepts delayed jobs"
   account            = local.account
   partition          = local.partition
   region             = local.region
@@ -107,7 +107,7 @@ module "limit" {
   source = "./modules/function"
 
   name               = "${var.name}-limit"
-  description        = "Rate limits, their policies, and the health of it all"
+  description        = "Rate limits, their policies, and the health check"
   account            = local.account
   partition          = local.partition
   region             = local.region

@@ -1,4 +1,4 @@
-# The front door: an HTTP API that demands SigV4 on every route.
+# The HTTP API, which requires SigV4 on every route.
 
 locals {
   make_api    = var.front_door == "http_api"

@@ -1,8 +1,10 @@
-# What each function may do, by the stores it uses. modules/function adds logs, the key, the network and traces.
+# The permissions of each function on the stores that it uses. modules/function adds permissions for
+# logs, the key, the network and traces.
 
 locals {
-  # The calls of the adapters: shared/lock/dynamolock, shared/delayqueue/outbox, shared/policy/dynamopolicy. A test reads them from the source.
-  # What a transaction does is allowed by its parts.
+  # The calls of the adapters shared/lock/dynamolock, shared/delayqueue/outbox and
+  # shared/policy/dynamopolicy. A test reads the calls from the source. A transaction needs the
+  # permissions of its parts.
   table_actions = {
     locks    = ["dynamodb:GetItem", "dynamodb:PutItem"]
     outbox   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
@@ -16,7 +18,8 @@ locals {
     limit      = [{ sid = "Policies", actions = local.table_actions.policies, resources = [aws_dynamodb_table.policies.arn] }]
   }
 
-  # SendMessageBatch is allowed by SendMessage. Without a queue there is a resource that does not exist, since IAM refuses an empty list.
+  # SendMessage also permits SendMessageBatch. Without queues, the list names a queue that does not
+  # exist, because IAM refuses an empty list.
   job_queue_arns = length(var.queues) > 0 ? [for q in aws_sqs_queue.jobs : q.arn] : ["arn:${local.partition}:sqs:${local.region}:${local.account}:${var.name}-jobs-none"]
   dispatch_statements = [
     { sid = "SendJobs", actions = ["sqs:SendMessage"], resources = local.job_queue_arns },

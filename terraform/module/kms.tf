@@ -1,4 +1,4 @@
-# One key for everything at rest: tables, queues, logs, environment variables, the cache.
+# One key encrypts all data at rest: tables, queues, logs, environment variables and the cache.
 
 locals {
   make_key = var.encryption_key == null
@@ -8,7 +8,7 @@ locals {
 resource "aws_kms_key" "this" {
   count = local.make_key ? 1 : 0
 
-  description             = "Sluice deployment ${var.name}: everything at rest"
+  description             = "Sluice deployment ${var.name}: data at rest"
   enable_key_rotation     = true
   deletion_window_in_days = 30
   tags                    = local.tags
@@ -17,7 +17,8 @@ resource "aws_kms_key" "this" {
     Version = "2012-10-17"
     Statement = [
       {
-        # Gives the account's IAM policies their say; without it nobody could ever change the key.
+        # Lets IAM policies of the account grant access. Without it, nobody could administer the
+        # key.
         Sid       = "Account"
         Effect    = "Allow"
         Principal = { AWS = "arn:${local.partition}:iam::${local.account}:root" }
@@ -35,7 +36,7 @@ resource "aws_kms_key" "this" {
         }
       },
       {
-        # For alarms that go to an SNS topic which is encrypted with this key.
+        # For alarms that notify an SNS topic encrypted with this key.
         Sid       = "Alarms"
         Effect    = "Allow"
         Principal = { Service = "cloudwatch.amazonaws.com" }
@@ -55,6 +56,6 @@ resource "aws_kms_alias" "this" {
 }
 
 locals {
-  # Every log group's name starts with one of these.
+  # The name of every log group starts with one of these prefixes.
   log_prefixes = ["/aws/lambda/${var.name}-", "/aws/vendedlogs/${var.name}/"]
 }

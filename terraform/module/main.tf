@@ -9,13 +9,15 @@ locals {
   partition = data.aws_partition.current.partition
   region    = data.aws_region.current.region
 
-  # A namespace for each deployment: in one for all, one deployment's heartbeat would hide another's silence.
+  # Each deployment has its own namespace. In a common one, the heartbeat of one deployment would
+  # keep the alarm of another silent.
   metrics_namespace = "Sluice/${var.name}"
 
   tags = merge({ "sluice:deployment" = var.name }, var.tags)
 
-  # What each function gets unless var.functions says otherwise. A lock may wait for 20 s, and API Gateway for 30. The dispatcher outlives its
-  # schedule, so that each invocation meets its successor: there is no gap.
+  # The defaults of var.functions. A lock waits for at most 20 s and API Gateway for 30 s. The
+  # dispatcher is invoked every minute and runs for longer, so that each invocation hands over to
+  # the next one without a gap.
   defaults = {
     lock       = { memory_mb = 256, timeout_seconds = 29, reserved_concurrency = 200 }
     enqueue    = { memory_mb = 256, timeout_seconds = 10, reserved_concurrency = 100 }

@@ -1,4 +1,4 @@
-# The VPC that is made: private subnets only. Nothing in it reaches the internet or is reached from there.
+# The new VPC. It has only private subnets, without access to or from the internet.
 
 data "aws_availability_zones" "available" {
   count = local.make_vpc ? 1 : 0
@@ -17,7 +17,7 @@ locals {
   zones = !local.make_vpc ? [] : (
     length(var.availability_zones) > 0 ? var.availability_zones : slice(data.aws_availability_zones.available[0].names, 0, 2)
   )
-  # A brought VPC's zones are AWS' choice among its subnets.
+  # In an existing VPC, AWS chooses the zones among the subnets.
   quorum_zones = length(local.zones) > 0 ? local.zones : [""]
 
   vpc_id     = local.make_vpc ? aws_vpc.this[0].id : try(var.vpc.id, null)
@@ -56,7 +56,7 @@ resource "aws_route_table_association" "private" {
   route_table_id = aws_route_table.private[0].id
 }
 
-# The default security group, which AWS makes with rules, is left without any.
+# Removes the rules of the default security group, which AWS creates.
 resource "aws_default_security_group" "this" {
   count = local.make_vpc ? 1 : 0
 
@@ -89,7 +89,7 @@ resource "aws_iam_role" "flow" {
   count = local.make_vpc && var.flow_logs ? 1 : 0
 
   name        = "${var.name}-flow-logs"
-  description = "VPC flow logs, to write to their log group"
+  description = "Lets VPC flow logs write to their log group"
   tags        = local.tags
 
   assume_role_policy = jsonencode({

@@ -1,4 +1,4 @@
-# SQS: a queue and a dead-letter queue for each job queue.
+# An SQS queue and a dead-letter queue for each job queue.
 
 locals {
   queue_names = { for name, q in var.queues : name => "${var.name}-jobs-${name}${q.fifo ? ".fifo" : ""}" }
@@ -25,7 +25,8 @@ resource "aws_sqs_queue" "jobs" {
   })
 }
 
-# Messages that consumers could not take. (Jobs that Sluice gave up are not here: they stay in Redis until they are redriven.)
+# Messages on which consumers failed. Dead jobs are not here; they stay in Redis until they are
+# redriven.
 resource "aws_sqs_queue" "dead" {
   for_each = var.queues
 
@@ -37,7 +38,7 @@ resource "aws_sqs_queue" "dead" {
   tags                      = merge(local.tags, { "sluice:queue" = each.key })
 }
 
-# Only its own queue may use it as a dead-letter queue.
+# Only its job queue may use it as a dead-letter queue.
 resource "aws_sqs_queue_redrive_allow_policy" "dead" {
   for_each = var.queues
 

@@ -1,4 +1,5 @@
-# Independent caches for locks with consistency = "quorum": single nodes that replicate to nobody, so that no failover can forget a lock.
+# Independent caches for locks with consistency = "quorum". Each is a single node without a replica,
+# so that no failover can lose a lock.
 
 locals {
   quorum = { for i in range(var.quorum_nodes) : tostring(i + 1) => element(local.quorum_zones, i) }
@@ -9,7 +10,7 @@ resource "aws_elasticache_parameter_group" "quorum" {
 
   name        = "${var.name}-quorum-${local.parameter_family}"
   family      = local.parameter_family
-  description = "Sluice's quorum: nothing is evicted"
+  description = "Sluice quorum: no eviction"
   tags        = local.tags
 
   parameter {
@@ -22,7 +23,8 @@ resource "aws_elasticache_parameter_group" "quorum" {
   }
 }
 
-# A replication group of one node, because aws_elasticache_cluster knows no Valkey. One node has nothing to fail over to.
+# A replication group of one node, because aws_elasticache_cluster does not support Valkey. A single
+# node never fails over.
 resource "aws_elasticache_replication_group" "quorum" {
   for_each = local.quorum
 
@@ -49,16 +51,16 @@ resource "aws_elasticache_replication_group" "quorum" {
   user_group_ids             = [aws_elasticache_user_group.this[0].user_group_id]
 
   auto_minor_version_upgrade = true
-  # Locks live for seconds: a restored snapshot would only bring dead ones back.
+  # Leases last for seconds; a restored snapshot would contain only expired locks.
   snapshot_retention_limit = 0
 
-  # One node of the quorum is serviced at a time.
+  # Maintenance windows on different days keep the other nodes available.
   maintenance_window = "${element(["mon", "tue", "wed", "thu", "fri"], tonumber(each.key) - 1)}:04:30-${element(["mon", "tue", "wed", "thu", "fri"], tonumber(each.key) - 1)}:05:30"
 
   lifecycle {
     precondition {
       condition     = var.attach_vpc
-      error_message = "quorum_nodes need a VPC: set attach_vpc = true."
+      error_message = "quorum_nodes requires a VPC; set attach_vpc = true."
     }
   }
 }

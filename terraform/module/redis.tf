@@ -1,4 +1,4 @@
-# How the functions reach Redis, whichever it is.
+# The connection of the functions to Redis: the new cache or the existing one.
 
 locals {
   redis = (
@@ -33,6 +33,6 @@ locals {
     }
   )
 
-  # In the order of SLUICE_LOCK_IAM_RESOURCES: a token is for one cache.
+  # In the order of SLUICE_LOCK_IAM_RESOURCES, because a token is valid for one cache.
   quorum_urls = [for node in aws_elasticache_replication_group.quorum : "rediss://${node.primary_endpoint_address}:6379"]
 }

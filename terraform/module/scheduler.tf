@@ -7,7 +7,7 @@ resource "aws_scheduler_schedule_group" "this" {
 
 resource "aws_scheduler_schedule" "dispatcher" {
   name                = "${var.name}-dispatcher"
-  description         = "Invokes Sluice's dispatcher, which works until its successor has taken over"
+  description         = "Invokes the dispatcher of Sluice, which runs until the next invocation takes over"
   group_name          = aws_scheduler_schedule_group.this.name
   schedule_expression = "rate(1 minute)"
   kms_key_arn         = local.key_arn
@@ -21,7 +21,7 @@ resource "aws_scheduler_schedule" "dispatcher" {
     role_arn = aws_iam_role.scheduler.arn
     input    = jsonencode({ source = "schedule" })
 
-    # A tick that could not be delivered within its minute is worth nothing: the next one is due.
+    # An invocation that is a minute late is useless, because the next one is due.
     retry_policy {
       maximum_event_age_in_seconds = 60
       maximum_retry_attempts       = 2
@@ -33,7 +33,7 @@ resource "aws_scheduler_schedule" "dispatcher" {
   }
 }
 
-# The same for what Lambda itself could not run.
+# The same for invocations that Lambda accepted but could not run.
 resource "aws_lambda_function_event_invoke_config" "dispatcher" {
   function_name                = module.dispatcher.name
   maximum_event_age_in_seconds = 60
@@ -53,7 +53,7 @@ resource "aws_sqs_queue" "dispatcher_dead" {
   tags                      = local.tags
 }
 
-# No queue of jobs may use it as its dead-letter queue.
+# No SQS queue may use it as its dead-letter queue.
 resource "aws_sqs_queue_redrive_allow_policy" "dispatcher_dead" {
   queue_url            = aws_sqs_queue.dispatcher_dead.id
   redrive_allow_policy = jsonencode({ redrivePermission = "denyAll" })
@@ -61,7 +61,7 @@ resource "aws_sqs_queue_redrive_allow_policy" "dispatcher_dead" {
 
 resource "aws_iam_role" "scheduler" {
   name        = "${var.name}-scheduler"
-  description = "EventBridge Scheduler, to invoke the dispatcher"
+  description = "Lets EventBridge Scheduler invoke the dispatcher"
   tags        = local.tags
 
   assume_role_policy = jsonencode({

@@ -1,4 +1,4 @@
-# Who may talk to whom: functions to the cache, to the endpoints, and to nobody else.
+# The permitted connections: from the functions to the cache and to the endpoints, and no others.
 
 locals {
   cache_ports = local.make_serverless ? { primary = 6379, reader = 6380 } : { primary = 6379 }
@@ -12,14 +12,14 @@ resource "aws_security_group" "functions" {
   count = var.attach_vpc ? 1 : 0
 
   name        = "${var.name}-functions"
-  description = "Sluice's functions"
+  description = "Functions of Sluice"
   vpc_id      = local.vpc_id
   tags        = merge(local.tags, { Name = "${var.name}-functions" })
 
   lifecycle {
     precondition {
       condition     = !local.existing_in_vpc || local.existing_group || length(try(var.existing_cache.cidrs, [])) > 0
-      error_message = "existing_cache needs security_group or cidrs: else the functions' own security group keeps them from it."
+      error_message = "existing_cache requires security_group or cidrs; otherwise the security group of the functions blocks the connection."
     }
   }
 }
@@ -28,7 +28,7 @@ resource "aws_security_group" "cache" {
   count = local.cache_group ? 1 : 0
 
   name        = "${var.name}-cache"
-  description = "Sluice's caches"
+  description = "Caches of Sluice"
   vpc_id      = local.vpc_id
   tags        = merge(local.tags, { Name = "${var.name}-cache" })
 }
@@ -37,7 +37,7 @@ resource "aws_security_group" "endpoints" {
   count = local.make_endpoints ? 1 : 0
 
   name        = "${var.name}-endpoints"
-  description = "Sluice's VPC endpoints"
+  description = "VPC endpoints of Sluice"
   vpc_id      = local.vpc_id
   tags        = merge(local.tags, { Name = "${var.name}-endpoints" })
 }
@@ -138,14 +138,15 @@ resource "aws_vpc_security_group_egress_rule" "functions_to_dynamodb" {
   tags              = local.tags
 }
 
-# A brought VPC without our endpoints: AWS' addresses are many, so HTTPS goes anywhere that the VPC's own routes lead. What the functions
-# send there is signed, and what they may call is in their roles.
+# An existing VPC without endpoints of this module. The addresses of AWS are not enumerable, so the
+# functions may use HTTPS to every address that the VPC's routes reach. They sign their requests,
+# and their roles limit the calls.
 #trivy:ignore:AWS-0104
 resource "aws_vpc_security_group_egress_rule" "functions_to_aws" {
   count = var.attach_vpc && !local.make_endpoints ? 1 : 0
 
   security_group_id = aws_security_group.functions[0].id
-  description       = "AWS APIs by the VPC's own way out"
+  description       = "AWS APIs through the routes of the VPC"
   cidr_ipv4         = "0.0.0.0/0"
   ip_protocol       = "tcp"
   from_port         = 443

@@ -1,4 +1,5 @@
-# DynamoDB: policies, jobs taken in while Redis was away, strong locks. The keys are those of the adapters in shared/*, and a test holds them equal.
+# DynamoDB tables for policies, for jobs enqueued while Redis is unavailable, and for strong locks.
+# A test compares the keys with those of the adapters in shared.
 
 resource "aws_dynamodb_table" "policies" {
   name                        = "${var.name}-policies"

@@ -1,7 +1,8 @@
-# What is deployed. Where it stands (network, cache, keys) is in variables_stores.tf; what operators see is in variables_operations.tf.
+# The functions, the queues and the API. variables_stores.tf has the cache, the network and the
+# keys; variables_operations.tf has logs, alarms and the dashboard.
 
 variable "name" {
-  description = "Prefix of every resource's name. Two deployments in one account and region need different names."
+  description = "The prefix of the name of every resource. Two deployments in one account and region need different names."
   type        = string
   default     = "sluice"
 
@@ -12,21 +13,22 @@ variable "name" {
 }
 
 variable "tags" {
-  description = "Tags of every resource that can have some, beside the provider's default tags."
+  description = "Tags of all resources that support tags, in addition to the default tags of the provider."
   type        = map(string)
   default     = {}
 }
 
 variable "queues" {
   description = <<-EOT
-    The job queues, by the name that callers use in `/v1/queues/{queue}`. For each, an SQS queue and a dead-letter queue are made.
+    The job queues, by the name that callers use in `/v1/queues/{queue}`. Each gets an SQS queue and a dead-letter queue.
 
-    - `fifo`: ordered by the job's `group`, and deduplicated.
-    - `consumer_timeout_seconds`: the longest that a consumer works on one message. The visibility timeout is six times that.
-    - `max_receive_count`: how often SQS delivers a message before it goes to the dead-letter queue.
-    - `retention_seconds`: how long SQS keeps a message that nobody takes.
+    - `fifo`: whether SQS keeps the order of each `group` of jobs and removes duplicates.
+    - `consumer_timeout_seconds`: how long a consumer needs for one message at most. The visibility timeout is six times as long.
+    - `max_receive_count`: how often SQS delivers a message before SQS moves it to the dead-letter queue.
+    - `retention_seconds`: how long SQS keeps a message that no consumer deletes.
 
-    The functions are told of all queues in one environment variable, and Lambda gives all variables 4 KB: that is room for 30 queues with names of ten letters.
+    One environment variable lists all queues for the functions. Lambda limits the environment to 4 KB, which is enough for 30 queues with
+    names of ten letters.
   EOT
   type = map(object({
     fifo                     = optional(bool, false)
@@ -41,13 +43,13 @@ variable "queues" {
     error_message = "A queue's name must have 1 to 48 letters, digits, hyphens and underscores, and start with a letter or digit."
   }
   validation {
-    # What a queue takes: its name twice, and what surrounds it in its URL.
+    # The bytes of a queue in the environment: its name twice, and the rest of its URL.
     condition     = sum(concat([0], [for name in keys(var.queues) : 91 + 2 * length(name)])) <= 3400
-    error_message = "These are more queues than the functions can be told of: Lambda gives environment variables 4 KB. Make a second deployment for some of them."
+    error_message = "The list of queues exceeds the 4 KB that Lambda permits for environment variables. Move some of the queues to a second deployment."
   }
   validation {
     condition     = alltrue([for q in values(var.queues) : q.consumer_timeout_seconds >= 1 && q.consumer_timeout_seconds <= 7200])
-    error_message = "consumer_timeout_seconds must be between 1 and 7200: SQS hides a message for 12 hours at most."
+    error_message = "consumer_timeout_seconds must be between 1 and 7200, because the visibility timeout is at most 12 hours."
   }
   validation {
     condition     = alltrue([for q in values(var.queues) : q.max_receive_count >= 1 && q.max_receive_count <= 1000])
@@ -60,45 +62,45 @@ variable "queues" {
 }
 
 variable "queue_shards" {
-  description = "Into how many shards each queue is split. More shards let more claims run at once, on more nodes of a cluster. It can be changed at any time: no job is stranded."
+  description = "The number of shards of each queue. More shards permit more concurrent claims, on more nodes of a cluster. A change never loses a job."
   type        = number
   default     = 4
 
   validation {
     condition     = var.queue_shards >= 1 && var.queue_shards <= 256 && floor(var.queue_shards) == var.queue_shards
-    error_message = "queue_shards must be a whole number between 1 and 256."
+    error_message = "queue_shards must be an integer between 1 and 256."
   }
 }
 
 variable "dedup_window_ms" {
-  description = "How long the id of a finished job stays taken, and the job readable, in milliseconds."
+  description = "How long a finished job stays readable and its ID stays in use, in milliseconds."
   type        = number
   default     = 3600000
 
   validation {
     condition     = var.dedup_window_ms >= 1000 && var.dedup_window_ms <= 604800000
-    error_message = "dedup_window_ms must be between 1000 (a second) and 604800000 (seven days)."
+    error_message = "dedup_window_ms must be between 1000 (one second) and 604800000 (seven days)."
   }
 }
 
 variable "dead_retention_ms" {
-  description = "How long a dead job is kept for a redrive, in milliseconds."
+  description = "How long a dead job stays available for a redrive, in milliseconds."
   type        = number
   default     = 1209600000
 
   validation {
     condition     = var.dead_retention_ms >= 60000 && var.dead_retention_ms <= 31622400000
-    error_message = "dead_retention_ms must be between 60000 (a minute) and 31622400000 (366 days)."
+    error_message = "dead_retention_ms must be between 60000 (one minute) and 31622400000 (366 days)."
   }
 }
 
 variable "packages" {
   description = <<-EOT
-    Where the functions' zips are: `lock.zip`, `enqueue.zip`, `dispatcher.zip` and `limit.zip`, as `make package` makes them.
+    The location of the functions' zips `lock.zip`, `enqueue.zip`, `dispatcher.zip` and `limit.zip`, which `make package` builds.
 
-    - `directory`: a local folder, relative to where tofu runs; by default `dist`, or the `dist` of the checkout that the module is part of. For `x86_64`
-      the zips are in its folder `amd64`.
-    - `s3`: take them from a bucket instead. `sha256` gives each zip's digest in base64, so that a new zip under the same key is deployed.
+    - `directory`: a local folder, relative to the folder in which tofu runs. Defaults to `dist`, or to the `dist` of the checkout that contains
+      the module. The zips for `x86_64` are in its folder `amd64`.
+    - `s3`: a bucket to use instead. `sha256` has the digest of each zip in base64, so that Terraform deploys a new zip under the same key.
   EOT
   type = object({
     directory = optional(string)
@@ -113,7 +115,7 @@ variable "packages" {
 }
 
 variable "architecture" {
-  description = "The functions' processor: `arm64` or `x86_64`."
+  description = "The processor architecture of the functions: `arm64` or `x86_64`."
   type        = string
   default     = "arm64"
 
@@ -125,8 +127,8 @@ variable "architecture" {
 
 variable "functions" {
   description = <<-EOT
-    Settings that differ from the defaults, by function (`lock`, `enqueue`, `dispatcher`, `limit`). `reserved_concurrency` both guarantees and limits
-    how many instances run at once; -1 reserves nothing. A lock that waits holds an instance for as long.
+    Settings that differ from the defaults, by function (`lock`, `enqueue`, `dispatcher`, `limit`). `reserved_concurrency` is both the guaranteed
+    and the maximum number of concurrent instances; -1 reserves none. A waiting lock occupies an instance for as long as it waits.
   EOT
   type = map(object({
     memory_mb            = optional(number)
@@ -137,7 +139,7 @@ variable "functions" {
 
   validation {
     condition     = alltrue([for name in keys(var.functions) : contains(["lock", "enqueue", "dispatcher", "limit"], name)])
-    error_message = "The functions are lock, enqueue, dispatcher and limit."
+    error_message = "The keys of functions must be lock, enqueue, dispatcher or limit."
   }
   validation {
     condition     = alltrue([for f in values(var.functions) : f.memory_mb == null ? true : f.memory_mb >= 128 && f.memory_mb <= 10240])
@@ -145,11 +147,11 @@ variable "functions" {
   }
   validation {
     condition     = try(var.functions["dispatcher"].timeout_seconds, null) == null ? true : var.functions["dispatcher"].timeout_seconds >= 90 && var.functions["dispatcher"].timeout_seconds <= 900
-    error_message = "The dispatcher's timeout_seconds must be between 90 and 900: it is invoked every minute and works until its successor has taken over."
+    error_message = "The dispatcher's timeout_seconds must be between 90 and 900, because it runs until the invocation of the next minute takes over."
   }
   validation {
     condition     = alltrue([for name, f in var.functions : name == "dispatcher" || f.timeout_seconds == null ? true : f.timeout_seconds >= 1 && f.timeout_seconds <= 30])
-    error_message = "timeout_seconds must be between 1 and 30: API Gateway waits no longer."
+    error_message = "timeout_seconds must be between 1 and 30, because API Gateway waits for at most 30 s."
   }
   validation {
     condition     = alltrue([for f in values(var.functions) : f.reserved_concurrency == null ? true : f.reserved_concurrency == -1 || f.reserved_concurrency >= 1])
@@ -157,12 +159,12 @@ variable "functions" {
   }
   validation {
     condition     = coalesce(try(var.functions["dispatcher"].reserved_concurrency, null), -1) == -1 ? true : var.functions["dispatcher"].reserved_concurrency >= 3
-    error_message = "The dispatcher's reserved_concurrency must be at least 3: one that works, its successor, and one that EventBridge fired twice."
+    error_message = "The dispatcher's reserved_concurrency must be at least 3: the running instance, its successor, and one for a duplicate event of EventBridge."
   }
 }
 
 variable "front_door" {
-  description = "How callers reach the API: `http_api` (API Gateway, one endpoint) or `function_url` (a Lambda function URL for each function: cheaper, no throttling or access log). Both demand SigV4."
+  description = "How callers reach the API: `http_api` (API Gateway, one endpoint) or `function_url` (a Lambda function URL for each function, which is cheaper but has no throttling and no access log). Both require SigV4."
   type        = string
   default     = "http_api"
 
@@ -173,7 +175,7 @@ variable "front_door" {
 }
 
 variable "throttle" {
-  description = "The HTTP API's limits for all callers together: `rate` requests per second, with bursts of `burst`."
+  description = "The throttling of the HTTP API for all callers together: `rate` requests per second, with bursts of `burst` requests."
   type = object({
     rate  = optional(number, 1000)
     burst = optional(number, 2000)
@@ -189,11 +191,11 @@ variable "throttle" {
 
 variable "authorizer" {
   description = <<-EOT
-    Lets other HTTP APIs use the function `limit` as their REQUEST authorizer, so that a policy of Sluice limits their callers.
+    Other HTTP APIs that use the function `limit` as their REQUEST authorizer, so that a policy of Sluice limits their callers.
 
-    - `apis`: the ids of those APIs, under names of your choice.
-    - `policy`, `key`: the policy, and where in a request the key is, such as `$request.header.x-api-key` or `$context.identity.sourceIp`. The stage
-      variables `sluice_policy` and `sluice_key` of an API go before them.
+    - `apis`: the IDs of these APIs, under names of your choice.
+    - `policy`, `key`: the policy, and the part of a request that is the key, such as `$request.header.x-api-key` or `$context.identity.sourceIp`.
+      The stage variables `sluice_policy` and `sluice_key` of an API override them.
   EOT
   type = object({
     apis   = map(string)

@@ -1,7 +1,7 @@
-# What operators see.
+# Logs, traces, alarms and the dashboard.
 
 variable "log_level" {
-  description = "The least level that functions log: `debug`, `info`, `warn` or `error`."
+  description = "The lowest level that the functions log: `debug`, `info`, `warn` or `error`."
   type        = string
   default     = "info"
 
@@ -12,36 +12,36 @@ variable "log_level" {
 }
 
 variable "log_retention_days" {
-  description = "How long CloudWatch keeps the logs."
+  description = "How many days CloudWatch keeps the logs."
   type        = number
   default     = 30
 
   validation {
     condition     = contains([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653], var.log_retention_days)
-    error_message = "log_retention_days must be one that CloudWatch offers: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, …"
+    error_message = "log_retention_days must be a number of days that CloudWatch supports: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, …"
   }
 }
 
 variable "flow_logs" {
-  description = "Whether the VPC that is made logs its flows to CloudWatch."
+  description = "Whether the new VPC writes flow logs to CloudWatch."
   type        = bool
   default     = true
 }
 
 variable "tracing" {
-  description = "Whether the functions send traces to X-Ray. Off, they still pass on a caller's trace context."
+  description = "Whether the functions send traces to X-Ray. They propagate the trace context of callers in any case."
   type        = bool
   default     = true
 }
 
 variable "alarms" {
   description = <<-EOT
-    The alarms, and the thresholds at which they go off. `docs/operations.md` has a runbook for each.
+    The alarms and their thresholds. `docs/operations.md` has a runbook for each alarm.
 
-    - `actions`: ARNs that are told when an alarm goes off or is over, such as an SNS topic's.
-    - `lateness_p99_ms`, `oldest_due_ms`: how late jobs of a queue may be.
-    - `memory_percent`: how full Redis may be.
-    - `outbox_minutes`: how long jobs may wait in the outbox.
+    - `actions`: ARNs to notify when an alarm starts and ends, such as that of an SNS topic.
+    - `lateness_p99_ms`, `oldest_due_ms`: the permitted lateness of jobs, in milliseconds.
+    - `memory_percent`: the permitted share of used memory of Redis.
+    - `outbox_minutes`: how many minutes jobs may wait in the outbox.
   EOT
   type = object({
     enabled         = optional(bool, true)
@@ -65,7 +65,7 @@ variable "alarms" {
 }
 
 variable "dashboard" {
-  description = "Whether to make the CloudWatch dashboard."
+  description = "Whether to create the CloudWatch dashboard."
   type        = bool
   default     = true
 }

@@ -1,15 +1,15 @@
-# Where it stands: the cache, the network, the keys.
+# The cache, the network and the encryption key.
 
 variable "cache" {
   description = <<-EOT
-    The ElastiCache for Valkey that is made, unless `existing_cache` is given.
+    The new ElastiCache for Valkey. Ignored if `existing_cache` is set.
 
-    - `kind`: `replication_group` (nodes of a fixed size) or `serverless`. A replication group has `maxmemory-policy noeviction`; serverless evicts
-      keys that have a lifetime when it reaches its own limit of 5 TB, so no lower limit is set on it.
-    - `engine_version`: of Valkey, explicit, so that an upgrade is a decision.
+    - `kind`: `replication_group` (nodes of a fixed size) or `serverless`. A replication group has `maxmemory-policy noeviction`. Serverless evicts
+      keys with a TTL when it reaches its limit of 5 TB, so the module sets no lower limit.
+    - `engine_version`: the version of Valkey. It is explicit, so that an upgrade is a decision.
     - `node_type`, `shards`, `replicas`: with more than one shard the group runs in cluster mode. Without a replica there is no failover.
-    - `max_ecpu_per_second`: serverless only; above it calls are throttled.
-    - `snapshot_retention_days`: 0 makes no snapshots.
+    - `max_ecpu_per_second`: for serverless only. Above it, ElastiCache throttles calls.
+    - `snapshot_retention_days`: how many days snapshots are kept; 0 turns snapshots off.
   EOT
   type = object({
     kind                    = optional(string, "replication_group")
@@ -27,11 +27,11 @@ variable "cache" {
 
   validation {
     condition     = contains(["replication_group", "serverless"], var.cache.kind)
-    error_message = "The cache's kind must be replication_group or serverless."
+    error_message = "cache.kind must be replication_group or serverless."
   }
   validation {
     condition     = can(regex("^(7\\.2|[89]\\.[0-9])$", var.cache.engine_version))
-    error_message = "The cache's engine_version must be one of Valkey's, such as 8.1; 7.2 is the first."
+    error_message = "cache.engine_version must be a version of Valkey from 7.2, such as 8.1."
   }
   validation {
     condition     = var.cache.shards >= 1 && var.cache.shards <= 500 && var.cache.replicas >= 0 && var.cache.replicas <= 5
@@ -49,13 +49,16 @@ variable "cache" {
 
 variable "existing_cache" {
   description = <<-EOT
-    A Redis 6.2+ or Valkey that exists already, instead of `cache`. It must run with `maxmemory-policy noeviction`.
+    An existing Redis (6.2 or later) or Valkey to use instead of `cache`. It must run with `maxmemory-policy noeviction`.
 
-    - `url`: `rediss://host:6379`; several seeds of a cluster are separated by commas. No password belongs in it: it would stand in the state.
-    - `auth`: `iam` (with `user`, `iam_resource` = the cache's name, `serverless` when it is a serverless one, and `connect_arns` = the ARNs of the
-      cache and of the user), `password` (with `secret_arn` of a Secrets Manager secret, `user` unless it is in the secret, and
-      `secret_kms_key_arn` when it has a key of yours) or `none`. The secret is the password, or an object with `password` and maybe `username`.
-    - `security_group` (the cache's, which then lets the functions in at `port`) or `cidrs` (where it is): one is needed when the functions run in a VPC.
+    - `url`: `rediss://host:6379`; commas separate several seeds of a cluster. It must contain no password, because the URL is in the state.
+    - `auth`: `none`, `iam` or `password`.
+      - `iam` requires `user`, `iam_resource` (the name of the cache), `connect_arns` (the ARNs of the cache and of the user) and, for a serverless
+        cache, `serverless`.
+      - `password` requires `secret_arn`, a secret of Secrets Manager. The secret is the password, or an object with `password` and, optionally,
+        `username`. Otherwise set `user`. Set `secret_kms_key_arn` if a key of yours encrypts the secret.
+    - `security_group` (that of the cache; it then admits the functions at `port`) or `cidrs` (the addresses of the cache): one of them is required
+      if the functions run in a VPC.
   EOT
   type = object({
     url                = string
@@ -83,16 +86,16 @@ variable "existing_cache" {
   }
   validation {
     condition     = try(var.existing_cache.auth, "none") != "iam" ? true : var.existing_cache.user != null && var.existing_cache.iam_resource != null && length(var.existing_cache.connect_arns) > 0
-    error_message = "auth = \"iam\" needs user, iam_resource and connect_arns."
+    error_message = "auth = \"iam\" requires user, iam_resource and connect_arns."
   }
   validation {
     condition     = try(var.existing_cache.auth, "none") != "password" ? true : var.existing_cache.secret_arn != null
-    error_message = "auth = \"password\" needs secret_arn."
+    error_message = "auth = \"password\" requires secret_arn."
   }
 }
 
 variable "quorum_nodes" {
-  description = "How many independent single-node caches to make for locks with `consistency = \"quorum\"`: 0 for none, else 3 or 5. They stand in different availability zones as far as there are some."
+  description = "The number of independent single-node caches for locks with `consistency = \"quorum\"`: 0, 3 or 5. They are spread over the availability zones."
   type        = number
   default     = 0
 
@@ -103,17 +106,18 @@ variable "quorum_nodes" {
 }
 
 variable "quorum_node_type" {
-  description = "The node type of the quorum's caches."
+  description = "The node type of the caches of the quorum."
   type        = string
   default     = "cache.t4g.micro"
 }
 
 variable "vpc" {
   description = <<-EOT
-    The network to use. Without it a VPC is made that has private subnets only: no internet gateway, no NAT, endpoints for what the functions call.
+    The network to use. By default the module creates a VPC with private subnets only, without internet gateway and NAT, with endpoints for the services that the functions call.
 
-    - `id`, `subnet_ids`: private subnets, in two availability zones or more.
-    - `create_endpoints`: make the endpoints in it too, with `route_table_ids` for DynamoDB's. Else the subnets need a way to SQS and DynamoDB.
+    - `id`, `subnet_ids`: the VPC, and private subnets in at least two availability zones.
+    - `create_endpoints`: whether to create the endpoints in this VPC too. The endpoint of DynamoDB needs `route_table_ids`. Without endpoints, the
+      subnets need another route to SQS and DynamoDB.
   EOT
   type = object({
     id               = string
@@ -125,12 +129,12 @@ variable "vpc" {
 
   validation {
     condition     = var.vpc == null ? true : length(var.vpc.subnet_ids) >= 1
-    error_message = "Give at least one subnet, better two in different availability zones."
+    error_message = "vpc.subnet_ids must have at least one subnet; two in different availability zones are better."
   }
 }
 
 variable "vpc_cidr" {
-  description = "The address range of the VPC that is made."
+  description = "The address range of the new VPC."
   type        = string
   default     = "10.64.0.0/22"
 
@@ -141,30 +145,30 @@ variable "vpc_cidr" {
 }
 
 variable "availability_zones" {
-  description = "The zones of the VPC that is made: two or three. By default the region's first two."
+  description = "The two or three availability zones of the new VPC. Defaults to the first two of the region."
   type        = list(string)
   default     = []
 
   validation {
     condition     = contains([0, 2, 3], length(var.availability_zones))
-    error_message = "Give two or three availability zones, or none for the default."
+    error_message = "availability_zones must have two or three zones, or none for the default."
   }
 }
 
 variable "attach_vpc" {
-  description = "Whether the functions run in a VPC. Only an existing cache with a public address, or LocalStack, can do without."
+  description = "Whether the functions run in a VPC. Set it to false only for an existing cache with a public address, or for LocalStack."
   type        = bool
   default     = true
 }
 
 variable "encryption_key" {
-  description = "A KMS key of yours for everything at rest, in place of the one that is made. Its policy must let CloudWatch Logs of this region use it."
+  description = "An existing KMS key for all data at rest, instead of a new one. Its policy must permit CloudWatch Logs of this region to use it."
   type        = object({ arn = string })
   default     = null
 }
 
 variable "deletion_protection" {
-  description = "Guards the DynamoDB tables against being destroyed, and takes a last snapshot of the cache. Turn it off, and apply, before you destroy a deployment."
+  description = "Whether the DynamoDB tables are protected against deletion and a final snapshot of the cache is taken. Turn it off and apply before you destroy a deployment."
   type        = bool
   default     = true
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lambda are the variables that Lambda sets itself; AWS_ENDPOINT_URL is for a local AWS.
+// lambda lists the variables that Lambda sets, and AWS_ENDPOINT_URL for a local AWS.
 var lambda = []string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
 	"AWS_ENDPOINT_URL"}
 
@@ -33,7 +33,7 @@ type reader struct {
 
 var variable = regexp.MustCompile(`^"((?:SLUICE|AWS)_[A-Z0-9_]+)"$`)
 
-// follow notes the variables that a function or method of a package folder names, and follows the
+// follow records the variables that a function or method of a package folder names, and follows the
 // environment from there.
 func (r *reader) follow(folder, function string) {
 	if r.seen[folder+"."+function] {
@@ -59,6 +59,7 @@ func (r *reader) follow(folder, function string) {
 	require.True(r.t, declared, "%s has no function %s", folder, function)
 }
 
+// visit records a variable name, and follows calls that pass the environment on.
 func (r *reader) visit(n ast.Node, folder string, file *ast.File) {
 	switch n := n.(type) {
 	case *ast.BasicLit:
@@ -123,7 +124,7 @@ func variablesOf(t *testing.T, function string) []string {
 	return slices.Sorted(maps.Keys(r.found))
 }
 
-// given are the variables that the module may set for a function, in one configuration or another.
+// given returns the variables that the module sets for a function in any configuration.
 func given(t *testing.T, function string) []string {
 	t.Helper()
 	const names = `(?m)\b(SLUICE_[A-Z0-9_]+)\s+=`
@@ -139,7 +140,8 @@ func given(t *testing.T, function string) []string {
 	return out
 }
 
-func TestEachFunctionIsGivenTheVariablesThatItReadsAndNoOthers(t *testing.T) {
+// Each function gets the variables that it reads, and no others.
+func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	functions, err := os.ReadDir(filepath.Join(root, "functions"))
 	require.NoError(t, err)
@@ -150,7 +152,7 @@ func TestEachFunctionIsGivenTheVariablesThatItReadsAndNoOthers(t *testing.T) {
 			reads := slices.DeleteFunc(variablesOf(t, f.Name()), func(name string) bool {
 				return slices.Contains(lambda, name)
 			})
-			require.Contains(t, reads, "SLUICE_REDIS_URL", "the test has lost the thread")
+			require.Contains(t, reads, "SLUICE_REDIS_URL", "the test did not find where the function reads its environment")
 			require.Equal(t, reads, given(t, f.Name()))
 		})
 	}

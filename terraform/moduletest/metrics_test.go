@@ -12,15 +12,16 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// emitted says whether the function emits the metric under exactly these dimensions, besides its
-// own name. CloudWatch finds a metric by nothing less.
+// emitted reports whether the function emits the metric with exactly these dimensions, in addition to
+// its own name. CloudWatch finds a metric only by all its dimensions.
 func emitted(function, name string, dimensions ...string) bool {
 	return slices.ContainsFunc(telemetry.Catalogue(), func(d telemetry.Definition) bool {
 		return d.Function == function && d.Name == name && slices.Equal(d.Dimensions, dimensions)
 	})
 }
 
-func TestEveryAlarmWatchesAMetricThatTheCodeEmits(t *testing.T) {
+// Each alarm watches a metric that the code emits, with the dimensions of the code.
+func TestAlarms(t *testing.T) {
 	t.Parallel()
 	text := module(t, "alarms.tf")
 	var watched int
@@ -39,7 +40,7 @@ func TestEveryAlarmWatchesAMetricThatTheCodeEmits(t *testing.T) {
 		if strings.Contains(line, "queue = name") {
 			dimensions = []string{"queue"}
 		}
-		require.True(t, emitted(function, name[0], dimensions...), "no function emits what this alarm watches: %s",
+		require.True(t, emitted(function, name[0], dimensions...), "no function emits the metric of this alarm: %s",
 			line)
 	}
 	require.GreaterOrEqual(t, watched, 7)
@@ -52,7 +53,7 @@ func TestEveryAlarmWatchesAMetricThatTheCodeEmits(t *testing.T) {
 	require.GreaterOrEqual(t, watched, 10)
 }
 
-// dashboard is the template with a name for each of its variables.
+// dashboard returns the widgets of the template, rendered with fixed values.
 func dashboard(t *testing.T) []widget {
 	t.Helper()
 	text := strings.NewReplacer("${region}", "eu-central-1", "${name}", "sluice", "${namespace}", "Sluice/sluice",
@@ -66,6 +67,7 @@ func dashboard(t *testing.T) []widget {
 	return board.Widgets
 }
 
+// widget is a widget of a CloudWatch dashboard.
 type widget struct {
 	Type          string `json:"type"`
 	X, Y          int
@@ -78,47 +80,50 @@ type widget struct {
 
 var search = regexp.MustCompile(`^SEARCH\('\{"Sluice/sluice",function,(\w+)\} MetricName="(\w+)"', '(Sum|Maximum|Average|p50|p99)', 60\)$`)
 
-func TestEveryGraphOfTheDashboardShowsMetricsThatTheCodeEmits(t *testing.T) {
+func TestDashboard(t *testing.T) {
 	t.Parallel()
-	shown := make(map[string]bool)
-	for _, w := range dashboard(t) {
-		for _, m := range w.Properties.Metrics {
-			if options, ok := m[0].(map[string]any); ok {
-				found := search.FindStringSubmatch(options["expression"].(string))
-				require.NotNil(t, found, "%v", options["expression"])
-				shown[found[2]] = true
-				require.True(t, slices.ContainsFunc(telemetry.Catalogue(), func(d telemetry.Definition) bool {
-					return d.Name == found[2] && slices.Equal(d.Dimensions, []string{found[1]})
-				}), "no function emits %q by %s (%s)", found[2], found[1], w.Properties.Title)
-				continue
+	t.Run("shows every metric that the code emits, and no others", func(t *testing.T) {
+		t.Parallel()
+		shown := make(map[string]bool)
+		for _, w := range dashboard(t) {
+			for _, m := range w.Properties.Metrics {
+				if options, ok := m[0].(map[string]any); ok {
+					found := search.FindStringSubmatch(options["expression"].(string))
+					require.NotNil(t, found, "%v", options["expression"])
+					shown[found[2]] = true
+					require.True(t, slices.ContainsFunc(telemetry.Catalogue(), func(d telemetry.Definition) bool {
+						return d.Name == found[2] && slices.Equal(d.Dimensions, []string{found[1]})
+					}), "no function emits %q by %s (%s)", found[2], found[1], w.Properties.Title)
+					continue
+				}
+				if strings.HasPrefix(m[0].(string), "AWS/") {
+					continue
+				}
+				require.Equal(t, []any{"Sluice/sluice", m[1], "function", m[3]}, m[:4])
+				shown[m[1].(string)] = true
+				require.True(t, emitted(m[3].(string), m[1].(string)), "no function emits %v (%s)", m[:4],
+					w.Properties.Title)
 			}
-			if strings.HasPrefix(m[0].(string), "AWS/") {
-				continue
+		}
+		for _, d := range telemetry.Catalogue() {
+			// The job's own record shows these events too.
+			if d.Name != "ack_timeouts" && d.Name != "pruned" {
+				require.True(t, shown[d.Name], "no widget shows the metric %s", d.Name)
 			}
-			require.Equal(t, []any{"Sluice/sluice", m[1], "function", m[3]}, m[:4])
-			shown[m[1].(string)] = true
-			require.True(t, emitted(m[3].(string), m[1].(string)), "no function emits %v (%s)", m[:4],
-				w.Properties.Title)
 		}
-	}
-	for _, d := range telemetry.Catalogue() {
-		// what consumers and the clock do, of use beside a job's own record
-		if d.Name != "ack_timeouts" && d.Name != "pruned" {
-			require.True(t, shown[d.Name], "%s is emitted, and nobody sees it", d.Name)
-		}
-	}
-}
+	})
 
-func TestNoTwoWidgetsOverlapAndNoneLeavesTheGrid(t *testing.T) {
-	t.Parallel()
-	taken := make(map[[2]int]string)
-	for _, w := range dashboard(t) {
-		require.LessOrEqual(t, w.X+w.Width, 24, w.Properties.Title)
-		for x := w.X; x < w.X+w.Width; x++ {
-			for y := w.Y; y < w.Y+w.Height; y++ {
-				require.Empty(t, taken[[2]int{x, y}], "%s covers another widget", w.Properties.Title)
-				taken[[2]int{x, y}] = w.Type + w.Properties.Title
+	t.Run("places its widgets without overlap on the grid", func(t *testing.T) {
+		t.Parallel()
+		taken := make(map[[2]int]string)
+		for _, w := range dashboard(t) {
+			require.LessOrEqual(t, w.X+w.Width, 24, w.Properties.Title)
+			for x := w.X; x < w.X+w.Width; x++ {
+				for y := w.Y; y < w.Y+w.Height; y++ {
+					require.Empty(t, taken[[2]int{x, y}], "%s covers another widget", w.Properties.Title)
+					taken[[2]int{x, y}] = w.Type + w.Properties.Title
+				}
 			}
 		}
-	}
+	})
 }

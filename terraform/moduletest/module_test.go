@@ -1,6 +1,6 @@
-// Package moduletest holds the Terraform module against the code that it deploys: routes,
-// environment, permissions, tables, metrics and runbooks. What the module plans is tested by
-// terraform/module/tests; see tools/check-module.sh.
+// Package moduletest compares the Terraform module with the code that it deploys: routes,
+// environment, permissions, tables, metrics and runbooks. The tests in terraform/module/tests check
+// the plans of the module; see tools/check-module.sh.
 package moduletest
 
 import (
@@ -13,9 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// root is the repository.
+// root is the root folder of the repository.
 const root = "../.."
 
+// read returns the text of a file of the repository.
 func read(t *testing.T, path ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(append([]string{root}, path...)...))
@@ -23,13 +24,13 @@ func read(t *testing.T, path ...string) string {
 	return string(text)
 }
 
-// module is the text of one of the module's files.
+// module returns the text of a file of the module.
 func module(t *testing.T, file string) string {
 	t.Helper()
 	return read(t, "terraform", "module", file)
 }
 
-// block is what stands between the line that starts with head and the brace that closes it.
+// block returns the text between the line that starts with head and the closing brace.
 func block(t *testing.T, text, head string) string {
 	t.Helper()
 	_, rest, found := strings.Cut("\n"+text, "\n"+head)
@@ -40,7 +41,7 @@ func block(t *testing.T, text, head string) string {
 	return body
 }
 
-// matches are the first groups of every match.
+// matches returns the first group of every match.
 func matches(text, pattern string) []string {
 	var out []string
 	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
@@ -49,7 +50,7 @@ func matches(text, pattern string) []string {
 	return out
 }
 
-// sources are the Go files below a folder that are no tests.
+// sources returns the Go files below a folder, without tests, by path.
 func sources(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	out := make(map[string]string)

@@ -10,7 +10,8 @@ import (
 	"github.com/sluicehq/sluice/shared/routes"
 )
 
-func TestTheModuleHasExactlyTheRoutesOfTheAPI(t *testing.T) {
+// The module has exactly the routes of the API.
+func TestRoutes(t *testing.T) {
 	t.Parallel()
 	var listed []struct {
 		Method   string          `json:"method"`
@@ -24,11 +25,12 @@ func TestTheModuleHasExactlyTheRoutesOfTheAPI(t *testing.T) {
 	for _, r := range listed {
 		got = append(got, routes.Route{Method: r.Method, Path: r.Path, Function: r.Function})
 	}
-	// shared/routes itself is held against docs/openapi.yaml by its own test.
+	// A test of shared/routes compares it with docs/openapi.yaml.
 	require.Equal(t, append(routes.All(), routes.Fallbacks()...), got)
 }
 
-func TestTheSmallestExampleHasLessThan15Lines(t *testing.T) {
+// The smallest example has fewer than 15 lines.
+func TestMinimalExample(t *testing.T) {
 	t.Parallel()
 	lines := strings.Count(read(t, "terraform", "examples", "minimal", "main.tf"), "\n")
 	require.Less(t, lines, 15)

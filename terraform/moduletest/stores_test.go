@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// adapters are the packages that talk to DynamoDB, by the table that the module makes for them.
+// adapters returns the code of the packages that call DynamoDB, by the name of their table in the
+// module.
 func adapters(t *testing.T) map[string]string {
 	t.Helper()
 	table := map[string]string{"outbox": "outbox", "dynamopolicy": "policies", "dynamolock": "locks"}
@@ -23,11 +24,11 @@ func adapters(t *testing.T) map[string]string {
 		}
 		if strings.Contains(path, "/startup/") {
 			calls := slices.Compact(slices.Sorted(slices.Values(matches(text, `\bdynamodb\.(\w+)`))))
-			require.Equal(t, []string{"Client", "NewFromConfig"}, calls, "%s makes the client and uses no table", path)
+			require.Equal(t, []string{"Client", "NewFromConfig"}, calls, "%s may only create the client", path)
 			continue
 		}
 		name := table[filepath.Base(filepath.Dir(path))]
-		require.NotEmpty(t, name, "%s talks to DynamoDB, and the test does not know by which table", path)
+		require.NotEmpty(t, name, "%s calls DynamoDB, but the test does not know its table", path)
 		out[name] += text
 	}
 	require.GreaterOrEqual(t, len(out), 2)
@@ -43,38 +44,41 @@ func inlined(text string) string {
 	return text
 }
 
-func TestEachTableHasTheKeysThatItsAdapterUses(t *testing.T) {
+func TestTables(t *testing.T) {
 	t.Parallel()
-	for table, code := range adapters(t) {
-		keys := matches(code, `AttributeName: aws\.String\("(\w+)"\), KeyType:`)
-		require.NotEmpty(t, keys, table)
-		made := block(t, module(t, "tables.tf"), `resource "aws_dynamodb_table" "`+table+`" {`)
-		require.Equal(t, keys, matches(made, `(?:hash|range)_key\s+= "(\w+)"`), table)
-		ttl := matches(made, `attribute_name = "(\w+)"`)
-		for _, attribute := range ttl {
-			require.Contains(t, code, `"`+attribute+`"`, "%s expires by an attribute that nothing writes", table)
-		}
-		require.Equal(t, strings.Contains(code, `"ttl"`), len(ttl) == 1,
-			"%s: a lifetime that is written must be obeyed", table)
-	}
-}
-
-func TestARoleMayCallWhatItsAdapterCallsAndNoMore(t *testing.T) {
-	t.Parallel()
-	allowed := block(t, module(t, "iam.tf"), "  table_actions = {")
-	for table, code := range adapters(t) {
-		called := make(map[string]bool)
-		for _, call := range matches(code, `\.client\.(\w+)\(`) {
-			if call == "TransactWriteItems" { // allowed by its parts
-				for _, part := range matches(code, `(Put|Update|Delete|ConditionCheck): &types\.`) {
-					called["dynamodb:"+part+"Item"] = true
-				}
-				continue
+	t.Run("have the keys and the TTL of their adapters", func(t *testing.T) {
+		t.Parallel()
+		for table, code := range adapters(t) {
+			keys := matches(code, `AttributeName: aws\.String\("(\w+)"\), KeyType:`)
+			require.NotEmpty(t, keys, table)
+			made := block(t, module(t, "tables.tf"), `resource "aws_dynamodb_table" "`+table+`" {`)
+			require.Equal(t, keys, matches(made, `(?:hash|range)_key\s+= "(\w+)"`), table)
+			ttl := matches(made, `attribute_name = "(\w+)"`)
+			for _, attribute := range ttl {
+				require.Contains(t, code, `"`+attribute+`"`, "nothing writes the attribute by which items of %s expire", table)
 			}
-			called["dynamodb:"+call] = true
+			require.Equal(t, strings.Contains(code, `"ttl"`), len(ttl) == 1,
+				"%s: the table must expire items if the code writes a TTL", table)
 		}
-		line := matches(allowed, `(?m)^\s+`+table+`\s+= \[(.*)\]$`)
-		require.Len(t, line, 1, table)
-		require.Equal(t, slices.Sorted(maps.Keys(called)), matches(line[0], `"([^"]+)"`), table)
-	}
+	})
+
+	t.Run("may be called only as their adapters call them", func(t *testing.T) {
+		t.Parallel()
+		allowed := block(t, module(t, "iam.tf"), "  table_actions = {")
+		for table, code := range adapters(t) {
+			called := make(map[string]bool)
+			for _, call := range matches(code, `\.client\.(\w+)\(`) {
+				if call == "TransactWriteItems" { // permitted by its parts
+					for _, part := range matches(code, `(Put|Update|Delete|ConditionCheck): &types\.`) {
+						called["dynamodb:"+part+"Item"] = true
+					}
+					continue
+				}
+				called["dynamodb:"+call] = true
+			}
+			line := matches(allowed, `(?m)^\s+`+table+`\s+= \[(.*)\]$`)
+			require.Len(t, line, 1, table)
+			require.Equal(t, slices.Sorted(maps.Keys(called)), matches(line[0], `"([^"]+)"`), table)
+		}
+	})
 }

@@ -1,4 +1,4 @@
-# Everything that can be set, with a reason for each. Start from ../minimal and take what you need.
+# Most settings, each with a reason. Start from ../minimal and add the settings that you need.
 
 provider "aws" {
   region = var.region
@@ -13,7 +13,7 @@ module "sluice" {
 
   name = "sluice-prod"
 
-  # `make package`, then upload dist/*.zip and copy the digests from dist/SHA256SUMS.base64 into a release's tfvars.
+  # Run `make package`, upload dist/*.zip, and pass dist/zip_sha256.tfvars.json with -var-file.
   packages = { s3 = { bucket = var.artifact_bucket, prefix = "sluice/${var.release}/", sha256 = var.zip_sha256 } }
 
   queues = {
@@ -23,20 +23,20 @@ module "sluice" {
   }
   queue_shards = 8
 
-  # Three shards with two replicas each, in three zones; the functions speak the cluster protocol.
+  # Three shards with two replicas each, in three zones. The functions use the cluster protocol.
   cache              = { node_type = "cache.m7g.large", shards = 3, replicas = 2 }
   availability_zones = [for suffix in ["a", "b", "c"] : "${var.region}${suffix}"]
 
-  # Locks that survive the loss of any one cache.
+  # For locks that survive the loss of any one cache.
   quorum_nodes = 3
 
   functions = {
-    lock       = { reserved_concurrency = 400 } # each waiting lock holds an instance
+    lock       = { reserved_concurrency = 400 } # each waiting lock occupies an instance
     dispatcher = { memory_mb = 512 }
   }
   throttle = { rate = 5000, burst = 5000 }
 
-  # The shop's own API is limited per API key by a policy of Sluice.
+  # A policy of Sluice limits the shop's own API for each API key.
   authorizer = { apis = { shop = aws_apigatewayv2_api.shop.id }, policy = "shop-per-key", key = "$request.header.x-api-key" }
 
   log_retention_days = 90
@@ -54,7 +54,7 @@ resource "aws_apigatewayv2_api" "shop" {
   protocol_type = "HTTP"
 }
 
-# One of the shop's routes, behind the limiter.
+# A route of the shop, behind the limiter.
 resource "aws_apigatewayv2_route" "checkout" {
   api_id             = aws_apigatewayv2_api.shop.id
   route_key          = "POST /checkout"
@@ -62,7 +62,7 @@ resource "aws_apigatewayv2_route" "checkout" {
   authorizer_id      = module.sluice.authorizer_ids["shop"]
 }
 
-# A consumer of the queue orders: its role may receive, and decrypt what it received.
+# A consumer of the queue orders. Its role may receive and decrypt messages.
 resource "aws_iam_role_policy" "consumer" {
   name = "consume-orders"
   role = var.consumer_role
@@ -76,7 +76,7 @@ resource "aws_iam_role_policy" "consumer" {
   })
 }
 
-# And it may call the API, to ack.
+# The role may call the API, to acknowledge jobs.
 resource "aws_iam_role_policy" "caller" {
   name   = "call-sluice"
   role   = var.consumer_role

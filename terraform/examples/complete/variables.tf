@@ -1,5 +1,5 @@
 variable "region" {
-  description = "Where to deploy."
+  description = "The region to deploy to."
   type        = string
   default     = "eu-central-1"
 }
@@ -15,11 +15,11 @@ variable "release" {
 }
 
 variable "zip_sha256" {
-  description = "Each zip's SHA-256 in base64, by function."
+  description = "The SHA-256 digest of each zip in base64, by function."
   type        = map(string)
 }
 
 variable "consumer_role" {
-  description = "The name of the role that your consumer of the queue orders runs as."
+  description = "The name of the role of your consumer of the queue orders."
   type        = string
 }

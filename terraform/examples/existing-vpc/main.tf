@@ -1,4 +1,4 @@
-# In a VPC that is there already, on a cache that is there already.
+# A deployment in an existing VPC, with an existing cache.
 
 provider "aws" {
   region = var.region
@@ -12,11 +12,12 @@ module "sluice" {
   vpc = {
     id               = var.vpc_id
     subnet_ids       = var.private_subnet_ids
-    create_endpoints = true # or false, when the subnets reach SQS and DynamoDB already
+    create_endpoints = true # or false, if the subnets have another route to SQS and DynamoDB
     route_table_ids  = var.private_route_table_ids
   }
 
-  # A Redis 6.2 or later with maxmemory-policy noeviction, whose password is in Secrets Manager. Leave this out, and a cache is made in the VPC.
+  # Redis 6.2 or later with maxmemory-policy noeviction, and a password in Secrets Manager. Without this
+  # block, the module creates a cache in the VPC.
   existing_cache = {
     url            = "rediss://${var.redis_host}:6379"
     auth           = "password"

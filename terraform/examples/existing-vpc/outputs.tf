@@ -1,9 +1,9 @@
 output "endpoint" {
-  description = "Where locks, jobs and limits are."
+  description = "The URL of the API."
   value       = module.sluice.endpoint
 }
 
 output "queue_urls" {
-  description = "What consumers receive from."
+  description = "The URLs of the queues from which consumers receive."
   value       = module.sluice.queue_urls
 }

@@ -1,21 +1,21 @@
 variable "region" {
-  description = "Where to deploy."
+  description = "The region to deploy to."
   type        = string
   default     = "eu-central-1"
 }
 
 variable "vpc_id" {
-  description = "The VPC."
+  description = "The ID of the VPC."
   type        = string
 }
 
 variable "private_subnet_ids" {
-  description = "Its private subnets, in two zones or more."
+  description = "Private subnets of the VPC, in at least two availability zones."
   type        = list(string)
 }
 
 variable "private_route_table_ids" {
-  description = "Their route tables."
+  description = "The route tables of the subnets."
   type        = list(string)
 }
 
@@ -25,11 +25,11 @@ variable "redis_host" {
 }
 
 variable "redis_secret_arn" {
-  description = "The ARN of the secret that is its password."
+  description = "The ARN of the secret that contains the password of the Redis."
   type        = string
 }
 
 variable "redis_security_group_id" {
-  description = "Its security group."
+  description = "The security group of the Redis."
   type        = string
 }

@@ -9,6 +9,6 @@ module "sluice" {
 }
 
 output "endpoint" {
-  description = "Where locks, jobs and limits are."
+  description = "The URL of the API."
   value       = module.sluice.endpoint
 }

@@ -1,4 +1,4 @@
-# The deployment and its limits in one configuration: a new limit is a pull request.
+# A deployment and its limits in one configuration: a limit changes by pull request.
 
 provider "aws" {
   region = var.region
@@ -9,12 +9,12 @@ module "sluice" {
 
   queues = { orders = {} }
 
-  # The shop's API asks the function limit before each of its requests.
+  # API Gateway calls the function limit before each request to the shop's API.
   authorizer = { apis = { shop = aws_apigatewayv2_api.shop.id }, policy = "shop-per-key", key = "$request.header.x-api-key" }
 }
 
-# The provider signs with the same credentials as the provider aws. Whoever applies needs module.sluice.caller_policy. On the first apply the endpoint
-# is known only after the API is made; the policies are then made last.
+# The provider signs with the credentials of the provider aws, which need module.sluice.caller_policy.
+# On the first apply, the endpoint is unknown until the API exists, and the policies are created last.
 provider "sluice" {
   endpoint = module.sluice.endpoint
   region   = var.region
@@ -22,8 +22,8 @@ provider "sluice" {
 
 resource "sluice_limiter_policy" "login" {
   name        = "login"
-  description = "Guessing passwords: few tries at once, few a day"
-  # Without Redis nobody guesses.
+  description = "Limits password guessing: few tries in a row, and few a day"
+  # While Redis is unavailable, nobody may guess.
   on_unavailable = "deny"
 
   rules = [
@@ -34,7 +34,7 @@ resource "sluice_limiter_policy" "login" {
 
 resource "sluice_limiter_policy" "shop_per_key" {
   name        = "shop-per-key"
-  description = "The shop's API, for each API key"
+  description = "Limits each API key of the shop"
 
   rules = [
     { name = "steady", algorithm = "gcra", limit = 100, window = "1s", burst = 200 },

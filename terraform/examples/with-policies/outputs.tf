@@ -1,9 +1,9 @@
 output "endpoint" {
-  description = "Where locks, jobs and limits are."
+  description = "The URL of the API."
   value       = module.sluice.endpoint
 }
 
 output "authorizer_id" {
-  description = "What the shop's routes name as their authorizer."
+  description = "The authorizer for the routes of the shop."
   value       = module.sluice.authorizer_ids["shop"]
 }

@@ -1,5 +1,5 @@
 variable "region" {
-  description = "Where to deploy."
+  description = "The region to deploy to."
   type        = string
   default     = "eu-central-1"
 }

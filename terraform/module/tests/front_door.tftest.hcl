@@ -1,4 +1,4 @@
-# How callers come in: the HTTP API, function URLs, and the authorizer of other APIs.
+# The HTTP API, the function URLs, and the authorizer of other APIs.
 
 mock_provider "aws" {}
 
@@ -54,18 +54,18 @@ variables {
   packages = { directory = "tests/packages" }
 }
 
-run "every_route_demands_sigv4" {
+run "every_route_requires_sigv4" {
   assert {
     condition     = length(aws_apigatewayv2_route.this) == length(jsondecode(file("routes.json"))) && alltrue([for r in aws_apigatewayv2_route.this : r.authorization_type == "AWS_IAM"])
-    error_message = "There must be a route for each of routes.json, and every one must demand SigV4."
+    error_message = "Each route of routes.json must exist and require SigV4."
   }
   assert {
     condition     = contains(keys(aws_apigatewayv2_route.this), "POST /v1/locks/{name}/acquire") && contains(keys(aws_apigatewayv2_route.this), "$default")
-    error_message = "The routes' keys are not what API Gateway wants."
+    error_message = "A route key has the wrong form for API Gateway."
   }
   assert {
     condition     = { for name, i in aws_apigatewayv2_integration.function : name => [i.integration_type, i.payload_format_version] } == { for name in ["lock", "enqueue", "limit"] : name => ["AWS_PROXY", "2.0"] }
-    error_message = "Each function needs an integration with payload 2.0, and the dispatcher none."
+    error_message = "Each function except the dispatcher needs an integration with payload 2.0."
   }
   assert {
     condition     = aws_apigatewayv2_integration.function["limit"].integration_uri == "arn:aws:apigateway:eu-central-1:lambda:path/2015-03-31/functions/sluice-limit/invocations"
@@ -79,13 +79,13 @@ run "every_route_demands_sigv4" {
   }
 }
 
-run "the_stage_is_throttled_and_logs_who_called_what" {
+run "the_stage_throttles_and_logs_accesses" {
   variables {
     throttle = { rate = 50 }
   }
   assert {
     condition     = aws_apigatewayv2_stage.default[0].default_route_settings[0].throttling_rate_limit == 50 && aws_apigatewayv2_stage.default[0].default_route_settings[0].throttling_burst_limit == 2000
-    error_message = "The stage must throttle as it was told."
+    error_message = "The stage must throttle by var.throttle."
   }
   assert {
     condition     = aws_apigatewayv2_stage.default[0].access_log_settings[0].destination_arn == "arn:aws:logs:eu-central-1:111122223333:log-group:/aws/vendedlogs/sluice/api"
@@ -93,37 +93,37 @@ run "the_stage_is_throttled_and_logs_who_called_what" {
   }
   assert {
     condition     = alltrue([for field in ["request_id", "route", "status", "caller", "latency_ms"] : contains(keys(jsondecode(aws_apigatewayv2_stage.default[0].access_log_settings[0].format)), field)])
-    error_message = "An access log line must tell who called what, and how it went."
+    error_message = "An access log line must contain the caller, the route and the status."
   }
   assert {
     condition     = aws_cloudwatch_log_group.api[0].retention_in_days == 30 && startswith(aws_cloudwatch_log_group.api[0].name, "/aws/vendedlogs/")
-    error_message = "Access logs must be kept for a time."
+    error_message = "The access log must have a retention."
   }
   assert {
     condition     = output.endpoint == "https://abc123.execute-api.eu-central-1.amazonaws.com" && length(aws_lambda_function_url.this) == 0
-    error_message = "The endpoint must be the API's."
+    error_message = "The output endpoint must be the URL of the API."
   }
 }
 
-run "function_urls_demand_sigv4_too_and_take_the_apis_place" {
+run "function_urls_require_sigv4_and_replace_the_api" {
   variables {
     front_door = "function_url"
   }
   assert {
     condition     = { for name, u in aws_lambda_function_url.this : name => [u.authorization_type, u.function_name] } == { for name in ["lock", "enqueue", "limit"] : name => ["AWS_IAM", "sluice-${name}"] }
-    error_message = "Each function that callers use needs a URL that demands SigV4; the dispatcher has none."
+    error_message = "Each function except the dispatcher needs a URL that requires SigV4."
   }
   assert {
     condition     = length(aws_apigatewayv2_api.this) == 0 && length(aws_apigatewayv2_route.this) == 0 && length(aws_lambda_permission.api) == 0
-    error_message = "There must be no HTTP API beside the URLs."
+    error_message = "There must be no HTTP API next to the URLs."
   }
   assert {
     condition     = output.endpoint == null && output.endpoints["lock"] == "https://xyz.lambda-url.eu-central-1.on.aws"
-    error_message = "The endpoints must be the URLs, without the slash at the end."
+    error_message = "The output endpoints must be the URLs, without a trailing slash."
   }
   assert {
     condition     = contains(keys(output.alarm_arns), "url-5xx-lock") && !contains(keys(output.alarm_arns), "api-5xx")
-    error_message = "The alarm on 5xx must watch the front door that is there."
+    error_message = "The alarms on 5xx must watch the function URLs."
   }
 }
 
@@ -133,11 +133,11 @@ run "other_apis_are_limited_by_the_authorizer" {
   }
   assert {
     condition     = aws_apigatewayv2_authorizer.this["shop"].api_id == "shop123" && aws_apigatewayv2_authorizer.this["shop"].authorizer_type == "REQUEST" && aws_apigatewayv2_authorizer.this["shop"].enable_simple_responses == true && aws_apigatewayv2_authorizer.this["shop"].authorizer_payload_format_version == "2.0"
-    error_message = "The authorizer must send payload 2.0 and take simple responses."
+    error_message = "The authorizer must send payload 2.0 and accept simple responses."
   }
   assert {
     condition     = aws_apigatewayv2_authorizer.this["shop"].authorizer_result_ttl_in_seconds == 0
-    error_message = "A decision must not be cached: it is for one request."
+    error_message = "API Gateway must not cache decisions, because a decision applies to one request."
   }
   assert {
     condition     = aws_lambda_permission.authorizer["shop"].source_arn == "arn:aws:execute-api:eu-central-1:111122223333:shop123/authorizers/auth1"
@@ -145,10 +145,10 @@ run "other_apis_are_limited_by_the_authorizer" {
   }
   assert {
     condition     = module.limit.wiring.function.environment[0].variables["SLUICE_AUTHORIZER_POLICY"] == "per-caller" && module.limit.wiring.function.environment[0].variables["SLUICE_AUTHORIZER_KEY"] == "$request.header.x-api-key"
-    error_message = "The function must be told the policy and the key."
+    error_message = "The environment of the function must contain the policy and the key."
   }
   assert {
     condition     = output.authorizer_ids == { shop = "auth1" }
-    error_message = "Routes need the authorizer's id."
+    error_message = "The output authorizer_ids must contain the ID of the authorizer."
   }
 }

@@ -1,4 +1,4 @@
-# What each function is made of, is told and may do.
+# The functions: their code, environment and permissions.
 
 mock_provider "aws" {}
 
@@ -120,7 +120,7 @@ run "each_function_runs_the_zip_on_arm64_with_its_own_role" {
   }
   assert {
     condition     = module.lock.wiring.function.source_code_hash == filebase64sha256("tests/packages/lock.zip")
-    error_message = "A changed zip must be deployed."
+    error_message = "A changed zip must change the source code hash."
   }
   assert {
     condition = [for f in [module.lock, module.enqueue, module.dispatcher, module.limit] : f.wiring.function.role] == [
@@ -130,7 +130,7 @@ run "each_function_runs_the_zip_on_arm64_with_its_own_role" {
   }
 }
 
-run "each_function_is_told_what_it_reads" {
+run "each_function_gets_its_environment" {
   assert {
     condition = module.lock.wiring.function.environment[0].variables == tomap({
       SLUICE_LOG_LEVEL          = "info"
@@ -142,7 +142,7 @@ run "each_function_is_told_what_it_reads" {
       SLUICE_REDIS_IAM_RESOURCE = "sluice"
       SLUICE_LOCK_TABLE         = "sluice-locks"
     })
-    error_message = "The function lock has another environment: ${jsonencode(module.lock.wiring.function.environment)}"
+    error_message = "The function lock has the wrong environment: ${jsonencode(module.lock.wiring.function.environment)}"
   }
   assert {
     condition = { for name, value in module.enqueue.wiring.function.environment[0].variables : name => value if !strcontains(name, "REDIS") } == {
@@ -154,66 +154,66 @@ run "each_function_is_told_what_it_reads" {
       SLUICE_DEDUP_WINDOW_MS   = "3600000"
       SLUICE_DEAD_RETENTION_MS = "1209600000"
     }
-    error_message = "The function enqueue has another environment: ${jsonencode(module.enqueue.wiring.function.environment)}"
+    error_message = "The function enqueue has the wrong environment: ${jsonencode(module.enqueue.wiring.function.environment)}"
   }
   assert {
     condition     = module.dispatcher.wiring.function.environment[0].variables == module.enqueue.wiring.function.environment[0].variables
-    error_message = "enqueue and dispatcher must agree on queues, shards and tables."
+    error_message = "enqueue and dispatcher must have the same queues, shards and tables."
   }
   assert {
     condition     = module.limit.wiring.function.environment[0].variables["SLUICE_POLICY_TABLE"] == "sluice-policies" && !contains(keys(module.limit.wiring.function.environment[0].variables), "SLUICE_AUTHORIZER_POLICY")
-    error_message = "The function limit has another environment: ${jsonencode(module.limit.wiring.function.environment)}"
+    error_message = "The function limit has the wrong environment: ${jsonencode(module.limit.wiring.function.environment)}"
   }
 }
 
-run "each_role_may_do_what_its_function_calls_and_no_more" {
+run "each_role_permits_only_the_calls_of_its_function" {
   assert {
     condition = { for s in module.lock.wiring.policy.Statement : s.Sid => [s.Action, s.Resource] if !contains(["Logs", "Key", "NetworkInterfaces", "NetworkInterfacesNotByTheCode", "Traces"], s.Sid) } == {
       ConnectToCache = [["elasticache:Connect"], ["arn:aws:elasticache:eu-central-1:111122223333:replicationgroup:sluice", "arn:aws:elasticache:eu-central-1:111122223333:user:sluice-functions"]]
       Locks          = [["dynamodb:GetItem", "dynamodb:PutItem"], ["arn:aws:dynamodb:eu-central-1:111122223333:table/sluice-locks"]]
     }
-    error_message = "The function lock may do something else: ${jsonencode(module.lock.wiring.policy)}"
+    error_message = "The function lock has the wrong permissions: ${jsonencode(module.lock.wiring.policy)}"
   }
   assert {
     condition = { for s in module.enqueue.wiring.policy.Statement : s.Sid => s.Resource if !contains(["Logs", "Key", "NetworkInterfaces", "NetworkInterfacesNotByTheCode", "Traces", "ConnectToCache"], s.Sid) } == {
       Outbox = ["arn:aws:dynamodb:eu-central-1:111122223333:table/sluice-outbox"]
     }
-    error_message = "The function enqueue may use something else: ${jsonencode(module.enqueue.wiring.policy)}"
+    error_message = "The function enqueue has the wrong permissions: ${jsonencode(module.enqueue.wiring.policy)}"
   }
   assert {
     condition = { for s in module.dispatcher.wiring.policy.Statement : s.Sid => [s.Action, s.Resource] if contains(["SendJobs", "DeadInvocations"], s.Sid) } == {
       SendJobs        = [["sqs:SendMessage"], ["arn:aws:sqs:eu-central-1:111122223333:jobs", "arn:aws:sqs:eu-central-1:111122223333:jobs"]]
       DeadInvocations = [["sqs:SendMessage"], ["arn:aws:sqs:eu-central-1:111122223333:sluice-dispatcher-dead"]]
     }
-    error_message = "The function dispatcher may send to something else: ${jsonencode(module.dispatcher.wiring.policy)}"
+    error_message = "The function dispatcher has the wrong permissions: ${jsonencode(module.dispatcher.wiring.policy)}"
   }
   assert {
     condition = { for s in module.limit.wiring.policy.Statement : s.Sid => s.Resource if !contains(["Logs", "Key", "NetworkInterfaces", "NetworkInterfacesNotByTheCode", "Traces", "ConnectToCache"], s.Sid) } == {
       Policies = ["arn:aws:dynamodb:eu-central-1:111122223333:table/sluice-policies"]
     }
-    error_message = "The function limit may use something else: ${jsonencode(module.limit.wiring.policy)}"
+    error_message = "The function limit has the wrong permissions: ${jsonencode(module.limit.wiring.policy)}"
   }
   assert {
     condition = alltrue(flatten([for f in [module.lock, module.enqueue, module.dispatcher, module.limit] : [
       for s in f.wiring.policy.Statement : alltrue([for a in s.Action : !strcontains(a, "*")])
     ]]))
-    error_message = "No role may hold an action with a wildcard."
+    error_message = "No role may permit an action with a wildcard."
   }
   assert {
     condition = toset(flatten([for f in [module.lock, module.enqueue, module.dispatcher, module.limit] : [
       for s in f.wiring.policy.Statement : s.Sid if s.Effect == "Allow" && contains(s.Resource, "*")
     ]])) == toset(["NetworkInterfaces", "Traces"])
-    error_message = "Only network interfaces and traces, which know no resource, may be allowed on all."
+    error_message = "Only network interfaces and traces, which support no resources, may be permitted on all resources."
   }
   assert {
     condition = [for s in module.lock.wiring.policy.Statement : s.Condition.ArnEquals["lambda:SourceFunctionArn"] if s.Sid == "NetworkInterfacesNotByTheCode" && s.Effect == "Deny"] == [
       "arn:aws:lambda:eu-central-1:111122223333:function:sluice-lock",
     ]
-    error_message = "The function's own code must not touch network interfaces."
+    error_message = "The function's own code must not be permitted to change network interfaces."
   }
 }
 
-run "logs_are_kept_for_a_time_and_encrypted_before_the_function_writes" {
+run "log_groups_have_a_retention_and_a_key_before_the_function_writes" {
   assert {
     condition = alltrue([for f in [module.lock, module.enqueue, module.dispatcher, module.limit] :
       f.wiring.log_group.retention_in_days == 30 && f.wiring.log_group.kms_key_id == "arn:aws:kms:eu-central-1:111122223333:key/sluice"
@@ -227,20 +227,20 @@ run "logs_are_kept_for_a_time_and_encrypted_before_the_function_writes" {
   }
 }
 
-run "functions_have_bounds" {
+run "functions_have_timeouts_and_concurrency" {
   assert {
     condition = [for f in [module.lock, module.enqueue, module.dispatcher, module.limit] : [f.wiring.function.timeout, f.wiring.function.reserved_concurrent_executions]] == [
       [29, 200], [10, 100], [120, 5], [10, 200],
     ]
-    error_message = "The functions' time and concurrency have changed."
+    error_message = "The defaults of timeouts and concurrency have changed."
   }
   assert {
     condition     = alltrue([for f in [module.lock, module.enqueue, module.dispatcher, module.limit] : f.wiring.function.tracing_config[0].mode == "Active" && length(f.wiring.function.vpc_config) == 1])
-    error_message = "Functions must be traced, and run in the VPC."
+    error_message = "Functions must send traces and run in the VPC."
   }
 }
 
-run "a_setting_replaces_one_default_and_leaves_the_others" {
+run "a_setting_replaces_only_its_default" {
   variables {
     functions    = { limit = { memory_mb = 512 }, dispatcher = { timeout_seconds = 180, reserved_concurrency = -1 } }
     tracing      = false
@@ -249,11 +249,11 @@ run "a_setting_replaces_one_default_and_leaves_the_others" {
   }
   assert {
     condition     = module.limit.wiring.function.memory_size == 512 && module.limit.wiring.function.timeout == 10
-    error_message = "Only the memory was to change."
+    error_message = "Only the memory may change."
   }
   assert {
     condition     = module.dispatcher.wiring.function.timeout == 180 && module.dispatcher.wiring.function.reserved_concurrent_executions == -1
-    error_message = "The dispatcher's settings were not taken."
+    error_message = "The settings of the dispatcher must be applied."
   }
   assert {
     condition     = module.limit.wiring.function.s3_bucket == "artifacts" && module.limit.wiring.function.s3_key == "sluice/1.0.0/limit.zip" && module.limit.wiring.function.source_code_hash == "abc" && module.limit.wiring.function.filename == null
@@ -261,21 +261,21 @@ run "a_setting_replaces_one_default_and_leaves_the_others" {
   }
   assert {
     condition     = module.limit.wiring.function.architectures == tolist(["x86_64"]) && module.limit.wiring.function.tracing_config[0].mode == "PassThrough" && !contains([for s in module.limit.wiring.policy.Statement : s.Sid], "Traces")
-    error_message = "Without tracing a function needs no right to it."
+    error_message = "Without tracing, a function needs no permission for traces."
   }
 }
 
-run "quorum_nodes_are_reached_by_the_lock_only" {
+run "only_the_lock_connects_to_quorum_nodes" {
   variables {
     quorum_nodes = 3
   }
   assert {
     condition     = length(split(",", module.lock.wiring.function.environment[0].variables["SLUICE_LOCK_NODES"])) == 3
-    error_message = "The lock must be told of three nodes."
+    error_message = "The environment of the lock must contain three nodes."
   }
   assert {
     condition     = module.lock.wiring.function.environment[0].variables["SLUICE_LOCK_USER"] == "sluice-functions" && module.lock.wiring.function.environment[0].variables["SLUICE_LOCK_IAM_RESOURCES"] == "sluice-quorum-1,sluice-quorum-2,sluice-quorum-3"
-    error_message = "The lock must be told for which cache each node's token is."
+    error_message = "The environment of the lock must contain the cache of each node, for its tokens."
   }
   assert {
     condition     = length([for s in module.lock.wiring.policy.Statement : s if s.Sid == "ConnectToQuorum"]) == 1 && length([for s in module.limit.wiring.policy.Statement : s if s.Sid == "ConnectToQuorum"]) == 0

@@ -1,4 +1,4 @@
-# What operators see: alarms and the dashboard.
+# Alarms and the dashboard.
 
 mock_provider "aws" {}
 
@@ -23,17 +23,17 @@ variables {
   alarms   = { actions = ["arn:aws:sns:eu-central-1:111122223333:oncall"], lateness_p99_ms = 250 }
 }
 
-run "a_dispatcher_that_is_silent_for_two_minutes_raises_the_alarm" {
+run "two_minutes_without_a_heartbeat_are_an_alarm" {
   assert {
     condition = [
       for a in [aws_cloudwatch_metric_alarm.metric["dispatcher-heartbeat"]] :
       [a.namespace, a.metric_name, a.dimensions["function"], a.statistic, a.comparison_operator, a.threshold, a.period, a.evaluation_periods, a.treat_missing_data]
     ] == [["Sluice/sluice", "heartbeat", "dispatcher", "Sum", "LessThanThreshold", 1, 60, 2, "breaching"]]
-    error_message = "Two minutes without a heartbeat, or without any value, must raise the alarm."
+    error_message = "Two minutes with 0 heartbeats, or without data, must be an alarm."
   }
 }
 
-run "each_queue_has_alarms_of_its_own" {
+run "each_queue_has_its_own_alarms" {
   assert {
     condition = alltrue([for pair in setproduct(["lateness", "oldest-due", "dead-jobs", "outbox", "degraded", "dead-letters"], ["orders", "limits"]) :
       contains(keys(aws_cloudwatch_metric_alarm.metric), "${pair[0]}-${pair[1]}")
@@ -42,46 +42,46 @@ run "each_queue_has_alarms_of_its_own" {
   }
   assert {
     condition     = aws_cloudwatch_metric_alarm.metric["lateness-orders"].extended_statistic == "p99" && aws_cloudwatch_metric_alarm.metric["lateness-orders"].statistic == null && aws_cloudwatch_metric_alarm.metric["lateness-orders"].threshold == 250
-    error_message = "Lateness must be judged by its 99th percentile, and the given threshold."
+    error_message = "The alarm on lateness must compare the 99th percentile with the threshold."
   }
   assert {
     condition     = aws_cloudwatch_metric_alarm.metric["lateness-orders"].dimensions == tomap({ function = "dispatcher", queue = "orders" }) && aws_cloudwatch_metric_alarm.metric["degraded-orders"].dimensions == tomap({ function = "enqueue", queue = "orders" })
-    error_message = "CloudWatch finds a metric only by exactly the dimensions that the code gives it."
+    error_message = "The dimensions must be those of the code; otherwise CloudWatch finds no metric."
   }
   assert {
     condition     = aws_cloudwatch_metric_alarm.metric["outbox-orders"].evaluation_periods == 10 && aws_cloudwatch_metric_alarm.metric["outbox-orders"].statistic == "Minimum"
-    error_message = "The outbox is not drained when it was never empty for ten minutes."
+    error_message = "The alarm on the outbox must start after ten minutes without an empty outbox."
   }
 }
 
 run "throttles_errors_and_5xx_are_watched" {
   assert {
     condition     = alltrue([for name in ["lock", "enqueue", "dispatcher", "limit"] : aws_cloudwatch_metric_alarm.metric["throttles-${name}"].dimensions["FunctionName"] == "sluice-${name}" && aws_cloudwatch_metric_alarm.metric["errors-${name}"].metric_name == "Errors"])
-    error_message = "Every function's throttles and errors must be watched."
+    error_message = "Each function must have alarms on throttles and errors."
   }
   assert {
     condition     = aws_cloudwatch_metric_alarm.metric["api-5xx"].dimensions == tomap({ ApiId = "abc123" })
-    error_message = "The API's 5xx must be watched."
+    error_message = "The API must have an alarm on 5xx."
   }
 }
 
 run "redis_memory_and_evictions_are_watched" {
   assert {
     condition     = aws_cloudwatch_metric_alarm.computed["redis-memory"].threshold == 75 && { for q in aws_cloudwatch_metric_alarm.computed["redis-memory"].metric_query : q.id => q.return_data == true ? q.expression : q.metric[0].metric_name } == { result = "100 * used / most", used = "used_memory", most = "maxmemory" }
-    error_message = "Memory must be judged as a share of maxmemory."
+    error_message = "The alarm on memory must compare a percentage of maxmemory."
   }
   assert {
     condition     = { for q in aws_cloudwatch_metric_alarm.computed["redis-evictions"].metric_query : q.id => q.return_data == true ? q.expression : q.metric[0].metric_name } == { result = "DIFF(evicted)", evicted = "evicted_keys" }
-    error_message = "evicted_keys counts for ever: only its growth is an alarm."
+    error_message = "The alarm on evictions must compare the growth of evicted_keys, which never falls."
   }
 }
 
-run "every_alarm_tells_someone_and_names_its_runbook" {
+run "every_alarm_has_actions_and_a_runbook" {
   assert {
     condition = alltrue([for a in concat(values(aws_cloudwatch_metric_alarm.metric), values(aws_cloudwatch_metric_alarm.computed)) :
       contains(a.alarm_actions, "arn:aws:sns:eu-central-1:111122223333:oncall") && contains(a.ok_actions, "arn:aws:sns:eu-central-1:111122223333:oncall") && can(regex("Runbook: docs/operations\\.md#[a-z0-9-]+$", a.alarm_description))
     ])
-    error_message = "An alarm must tell someone, and say what to do."
+    error_message = "Each alarm must have the actions and name its runbook."
   }
 }
 
@@ -92,11 +92,11 @@ run "the_dashboard_is_for_this_deployment" {
   }
   assert {
     condition     = strcontains(aws_cloudwatch_dashboard.this[0].dashboard_body, "\"abc123\"") && strcontains(aws_cloudwatch_dashboard.this[0].dashboard_body, "\"sluice-dispatcher\"") && strcontains(aws_cloudwatch_dashboard.this[0].dashboard_body, "$${PROP('Dim.queue')}")
-    error_message = "The dashboard must show this API and these functions, and leave CloudWatch's own variables alone."
+    error_message = "The dashboard must show this API and these functions, and keep CloudWatch's own variables."
   }
 }
 
-run "alarms_and_dashboard_can_be_left_out" {
+run "alarms_and_dashboard_are_optional" {
   variables {
     alarms    = { enabled = false }
     dashboard = false
@@ -107,7 +107,7 @@ run "alarms_and_dashboard_can_be_left_out" {
   }
 }
 
-run "two_deployments_in_an_account_do_not_count_each_others_heartbeats" {
+run "two_deployments_have_separate_metrics" {
   variables {
     name = "second"
   }

@@ -1,4 +1,4 @@
-# Values that are refused when planning, before anything is touched. Each run expects exactly the failure of the named check.
+# Values that the plan refuses. Each run expects the failure of exactly the named check.
 
 mock_provider "aws" {}
 
@@ -11,7 +11,7 @@ variables {
   packages = { directory = "tests/packages" }
 }
 
-run "refuses_a_name_that_resources_cannot_have" {
+run "refuses_an_invalid_name" {
   command = plan
   variables {
     name = "Sluice_1"
@@ -19,7 +19,7 @@ run "refuses_a_name_that_resources_cannot_have" {
   expect_failures = [var.name]
 }
 
-run "refuses_a_queue_name_that_sqs_does_not_take" {
+run "refuses_an_invalid_queue_name" {
   command = plan
   variables {
     queues = { "orders.eu" = {} }
@@ -27,7 +27,7 @@ run "refuses_a_queue_name_that_sqs_does_not_take" {
   expect_failures = [var.queues]
 }
 
-run "refuses_more_queues_than_an_environment_holds" {
+run "refuses_more_queues_than_fit_into_the_environment" {
   command = plan
   variables {
     queues = { for i in range(31) : format("queue-%05d", i) => {} }
@@ -35,7 +35,7 @@ run "refuses_more_queues_than_an_environment_holds" {
   expect_failures = [var.queues]
 }
 
-run "refuses_a_consumer_timeout_that_sqs_cannot_hide_a_message_for" {
+run "refuses_a_consumer_timeout_above_the_limit_of_sqs" {
   command = plan
   variables {
     queues = { orders = { consumer_timeout_seconds = 7201 } }
@@ -43,7 +43,7 @@ run "refuses_a_consumer_timeout_that_sqs_cannot_hide_a_message_for" {
   expect_failures = [var.queues]
 }
 
-run "refuses_a_retention_beyond_that_of_sqs" {
+run "refuses_a_retention_above_the_limit_of_sqs" {
   command = plan
   variables {
     queues = { orders = { retention_seconds = 1209601 } }
@@ -51,7 +51,7 @@ run "refuses_a_retention_beyond_that_of_sqs" {
   expect_failures = [var.queues]
 }
 
-run "refuses_more_shards_than_the_code_takes" {
+run "refuses_more_shards_than_the_code_accepts" {
   command = plan
   variables {
     queue_shards = 257
@@ -75,7 +75,7 @@ run "refuses_a_dead_retention_that_the_code_refuses" {
   expect_failures = [var.dead_retention_ms]
 }
 
-run "refuses_a_processor_that_lambda_has_not" {
+run "refuses_an_unknown_architecture" {
   command = plan
   variables {
     architecture = "amd64"
@@ -83,7 +83,7 @@ run "refuses_a_processor_that_lambda_has_not" {
   expect_failures = [var.architecture]
 }
 
-run "refuses_a_function_that_is_not_there" {
+run "refuses_an_unknown_function" {
   command = plan
   variables {
     functions = { locks = {} }
@@ -91,7 +91,7 @@ run "refuses_a_function_that_is_not_there" {
   expect_failures = [var.functions]
 }
 
-run "refuses_a_dispatcher_that_ends_before_its_successor_comes" {
+run "refuses_a_dispatcher_timeout_without_overlap" {
   command = plan
   variables {
     functions = { dispatcher = { timeout_seconds = 60 } }
@@ -99,7 +99,7 @@ run "refuses_a_dispatcher_that_ends_before_its_successor_comes" {
   expect_failures = [var.functions]
 }
 
-run "refuses_a_dispatcher_that_cannot_overlap" {
+run "refuses_a_dispatcher_concurrency_without_overlap" {
   command = plan
   variables {
     functions = { dispatcher = { reserved_concurrency = 1 } }
@@ -107,7 +107,7 @@ run "refuses_a_dispatcher_that_cannot_overlap" {
   expect_failures = [var.functions]
 }
 
-run "refuses_a_timeout_that_api_gateway_does_not_wait_for" {
+run "refuses_a_timeout_above_that_of_api_gateway" {
   command = plan
   variables {
     functions = { lock = { timeout_seconds = 31 } }
@@ -115,7 +115,7 @@ run "refuses_a_timeout_that_api_gateway_does_not_wait_for" {
   expect_failures = [var.functions]
 }
 
-run "refuses_a_front_door_that_is_not_there" {
+run "refuses_an_unknown_front_door" {
   command = plan
   variables {
     front_door = "alb"
@@ -123,7 +123,7 @@ run "refuses_a_front_door_that_is_not_there" {
   expect_failures = [var.front_door]
 }
 
-run "refuses_a_throttle_of_nothing" {
+run "refuses_a_throttle_of_0" {
   command = plan
   variables {
     throttle = { rate = 0 }
@@ -131,7 +131,7 @@ run "refuses_a_throttle_of_nothing" {
   expect_failures = [var.throttle]
 }
 
-run "refuses_a_kind_of_cache_that_is_not_there" {
+run "refuses_an_unknown_kind_of_cache" {
   command = plan
   variables {
     cache = { kind = "memcached" }
@@ -139,7 +139,7 @@ run "refuses_a_kind_of_cache_that_is_not_there" {
   expect_failures = [var.cache]
 }
 
-run "refuses_a_version_that_valkey_has_not" {
+run "refuses_an_unknown_version_of_valkey" {
   command = plan
   variables {
     cache = { engine_version = "6.2" }
@@ -147,7 +147,7 @@ run "refuses_a_version_that_valkey_has_not" {
   expect_failures = [var.cache]
 }
 
-run "refuses_more_replicas_than_elasticache_takes" {
+run "refuses_more_replicas_than_elasticache_accepts" {
   command = plan
   variables {
     cache = { replicas = 6 }
@@ -163,7 +163,7 @@ run "refuses_a_password_in_the_url" {
   expect_failures = [var.existing_cache]
 }
 
-run "refuses_iam_without_what_it_needs" {
+run "refuses_iam_without_a_user" {
   command = plan
   variables {
     existing_cache = { url = "rediss://redis:6379", auth = "iam", cidrs = ["10.0.0.0/8"] }
@@ -171,7 +171,7 @@ run "refuses_iam_without_what_it_needs" {
   expect_failures = [var.existing_cache]
 }
 
-run "refuses_a_password_from_nowhere" {
+run "refuses_a_password_without_a_secret" {
   command = plan
   variables {
     existing_cache = { url = "rediss://redis:6379", auth = "password", cidrs = ["10.0.0.0/8"] }
@@ -195,7 +195,7 @@ run "refuses_a_vpc_without_subnets" {
   expect_failures = [var.vpc]
 }
 
-run "refuses_an_address_range_that_is_too_small" {
+run "refuses_a_small_address_range" {
   command = plan
   variables {
     vpc_cidr = "10.0.0.0/28"
@@ -211,7 +211,7 @@ run "refuses_one_availability_zone" {
   expect_failures = [var.availability_zones]
 }
 
-run "refuses_a_log_level_that_is_not_there" {
+run "refuses_an_unknown_log_level" {
   command = plan
   variables {
     log_level = "trace"
@@ -219,7 +219,7 @@ run "refuses_a_log_level_that_is_not_there" {
   expect_failures = [var.log_level]
 }
 
-run "refuses_a_retention_that_cloudwatch_has_not" {
+run "refuses_a_retention_that_cloudwatch_does_not_support" {
   command = plan
   variables {
     log_retention_days = 31
@@ -227,7 +227,7 @@ run "refuses_a_retention_that_cloudwatch_has_not" {
   expect_failures = [var.log_retention_days]
 }
 
-run "refuses_an_alarm_on_more_memory_than_there_is" {
+run "refuses_an_alarm_above_100_percent_of_memory" {
   command = plan
   variables {
     alarms = { memory_percent = 100 }
@@ -243,7 +243,7 @@ run "refuses_shards_without_a_replica" {
   expect_failures = [aws_elasticache_replication_group.this]
 }
 
-run "refuses_a_cache_made_outside_of_a_vpc" {
+run "refuses_a_new_cache_without_a_vpc" {
   command = plan
   variables {
     attach_vpc = false
@@ -251,7 +251,7 @@ run "refuses_a_cache_made_outside_of_a_vpc" {
   expect_failures = [aws_elasticache_replication_group.this]
 }
 
-run "refuses_a_cache_that_the_security_group_keeps_out" {
+run "refuses_an_existing_cache_without_a_security_group_or_addresses" {
   command = plan
   variables {
     existing_cache = { url = "rediss://redis:6379" }

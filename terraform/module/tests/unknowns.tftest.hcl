@@ -1,4 +1,4 @@
-# What is made beside the module has no ARN yet when it is planned.
+# Resources next to the module have no ARN yet during the plan.
 
 mock_provider "aws" {}
 
@@ -11,6 +11,6 @@ run "plans_with_a_network_a_cache_a_key_and_an_api_that_do_not_exist_yet" {
 
   assert {
     condition     = keys(module.sluice.authorizer_ids) == ["shop"]
-    error_message = "The authorizer of an API that is made in the same apply must be planned."
+    error_message = "The plan must contain the authorizer of an API that is created in the same apply."
   }
 }

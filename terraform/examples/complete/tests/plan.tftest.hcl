@@ -1,4 +1,4 @@
-# The example as it stands, on an account that does not exist.
+# Plans the example unchanged, without an AWS account.
 
 mock_provider "aws" {}
 
@@ -9,17 +9,17 @@ variables {
   consumer_role   = "orders-consumer"
 }
 
-run "everything_that_can_be_set_is_accepted" {
+run "accepts_every_setting" {
   assert {
     condition     = keys(module.sluice.queue_urls) == ["emails", "ledger", "orders"] && module.sluice.redis.cluster && module.sluice.redis.auth == "iam"
-    error_message = "The queues, or the cluster, are not those of the example."
+    error_message = "The queues and the cluster must be those of the example."
   }
   assert {
     condition     = aws_apigatewayv2_route.checkout.authorizer_id == module.sluice.authorizer_ids["shop"]
-    error_message = "The shop's route must be behind the limiter."
+    error_message = "The route of the shop must use the authorizer."
   }
   assert {
     condition     = jsondecode(aws_iam_role_policy.caller.policy).Statement[0].Action == ["execute-api:Invoke"]
-    error_message = "The consumer must be able to ack."
+    error_message = "The consumer must be permitted to acknowledge jobs."
   }
 }

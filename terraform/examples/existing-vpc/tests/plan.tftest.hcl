@@ -1,4 +1,4 @@
-# The example as it stands, on an account that does not exist.
+# Plans the example unchanged, without an AWS account.
 
 mock_provider "aws" {}
 
@@ -11,7 +11,7 @@ variables {
   redis_security_group_id = "sg-1"
 }
 
-run "nothing_is_made_that_is_there_already" {
+run "uses_the_existing_network_and_cache" {
   assert {
     condition     = module.sluice.vpc_id == "vpc-1" && module.sluice.redis == { url = "rediss://redis.example.internal:6379", cluster = false, auth = "password" }
     error_message = "The given network and cache must be used."

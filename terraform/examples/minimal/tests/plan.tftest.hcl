@@ -1,4 +1,4 @@
-# The example as it stands, on an account that does not exist.
+# Plans the example unchanged, without an AWS account.
 
 mock_provider "aws" {}
 
@@ -7,13 +7,13 @@ override_data {
   values = { names = ["eu-central-1a", "eu-central-1b"] }
 }
 
-run "a_few_lines_make_a_whole_deployment" {
+run "a_few_lines_create_a_deployment" {
   assert {
     condition     = keys(module.sluice.queue_urls) == ["orders"] && keys(module.sluice.function_names) == ["dispatcher", "enqueue", "limit", "lock"]
-    error_message = "The example must make the queue and the four functions."
+    error_message = "The example must create the queue and the four functions."
   }
   assert {
     condition     = output.endpoint == module.sluice.endpoints["limit"]
-    error_message = "The endpoint must be shown: it is what callers need."
+    error_message = "The example must output the endpoint, which callers need."
   }
 }

@@ -1,4 +1,4 @@
-# The example as it stands, on an account that does not exist.
+# Plans the example unchanged, without an AWS account.
 
 mock_provider "aws" {}
 
@@ -9,13 +9,13 @@ override_data {
   values = { names = ["eu-central-1a", "eu-central-1b"] }
 }
 
-run "the_deployment_and_its_limits_are_made_together" {
+run "creates_the_deployment_and_its_limits" {
   assert {
     condition     = sluice_limiter_policy.login.rules[0].limit == 5 && sluice_limiter_policy.shop_per_key.name == "shop-per-key"
     error_message = "The limits must be those of the example."
   }
   assert {
     condition     = output.authorizer_id == module.sluice.authorizer_ids["shop"]
-    error_message = "The shop's routes need the authorizer."
+    error_message = "The example must output the authorizer for the routes of the shop."
   }
 }

@@ -35,8 +35,9 @@ locals {
     "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets", "ec2:UnassignPrivateIpAddresses",
   ]
 
-  # Lambda makes the network interfaces with the function's role. EC2 knows no narrower resource for these calls (DescribeNetworkInterfaces has
-  # none, and Lambda tests the others against all); so the second statement takes them away again from the function's own code.
+  # Lambda creates the network interfaces with the function's role. EC2 supports no narrower
+  # resource for DescribeNetworkInterfaces, and Lambda checks the other calls against all resources.
+  # The second statement therefore denies these calls to the function's own code.
   network = [for s in [
     { Sid = "NetworkInterfaces", Effect = "Allow", Action = local.network_actions, Resource = ["*"] },
     {
@@ -48,7 +49,7 @@ locals {
     },
   ] : s if var.vpc_config != null]
 
-  # X-Ray has no resources to name.
+  # X-Ray does not support resources in policies.
   tracing = [for s in [
     { Sid = "Traces", Effect = "Allow", Action = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"], Resource = ["*"] },
   ] : s if var.tracing]

@@ -1,4 +1,5 @@
-# One Lambda function with what belongs to it alone: its log group, made first so that it has a retention and a key, and its role.
+# A Lambda function with its role and its log group. The log group is created first, so that it has
+# a retention and a key before the function writes to it.
 
 resource "aws_cloudwatch_log_group" "this" {
   name              = "/aws/lambda/${var.name}"
@@ -32,7 +33,7 @@ resource "aws_lambda_function" "this" {
 
   logging_config {
     log_group  = aws_cloudwatch_log_group.this.name
-    log_format = "Text" # the function's own lines are JSON already, and the embedded metrics must stay as they are
+    log_format = "Text" # the function writes JSON, and embedded metrics must not be wrapped
   }
 
   tracing_config {
@@ -47,6 +48,6 @@ resource "aws_lambda_function" "this" {
     }
   }
 
-  # Without its permissions a function in a VPC can neither be made nor removed.
+  # Lambda needs these permissions to create and to delete a function in a VPC.
   depends_on = [aws_iam_role_policy.this]
 }

@@ -9,28 +9,28 @@ output "name" {
 }
 
 output "invoke_arn" {
-  description = "The ARN by which API Gateway invokes it."
+  description = "The ARN with which API Gateway invokes the function."
   value       = aws_lambda_function.this.invoke_arn
 }
 
 output "role_arn" {
-  description = "The role that it runs as."
+  description = "The ARN of the function's role."
   value       = aws_iam_role.this.arn
 }
 
 output "role_name" {
-  description = "The name of that role."
+  description = "The name of the function's role."
   value       = aws_iam_role.this.name
 }
 
 output "log_group" {
-  description = "The name of its log group."
+  description = "The name of the function's log group."
   value       = aws_cloudwatch_log_group.this.name
 }
 
-# For the module's tests, which can see into a module only through its outputs.
+# For the tests of the module, which can read a nested module only through its outputs.
 output "wiring" {
-  description = "What the function is made of."
+  description = "The resources of the function."
   value = {
     function       = aws_lambda_function.this
     policy         = jsondecode(aws_iam_role_policy.this.policy)

@@ -4,12 +4,12 @@ variable "name" {
 }
 
 variable "description" {
-  description = "What the function does."
+  description = "A description of the function."
   type        = string
 }
 
 variable "account" {
-  description = "The account's id."
+  description = "The ID of the account."
   type        = string
 }
 
@@ -24,7 +24,7 @@ variable "region" {
 }
 
 variable "code" {
-  description = "The zip: a local file, or an object in S3; and its SHA-256 in base64."
+  description = "The zip, as a local file or as an object in S3, and its SHA-256 digest in base64."
   type = object({
     filename  = optional(string)
     s3_bucket = optional(string)
@@ -34,12 +34,12 @@ variable "code" {
 }
 
 variable "architecture" {
-  description = "arm64 or x86_64."
+  description = "The processor architecture: arm64 or x86_64."
   type        = string
 }
 
 variable "settings" {
-  description = "Memory, time and concurrency."
+  description = "The memory, the timeout and the reserved concurrency."
   type = object({
     memory_mb            = number
     timeout_seconds      = number
@@ -53,7 +53,7 @@ variable "environment" {
 }
 
 variable "statements" {
-  description = "What the function may do beside logging, tracing and using the key."
+  description = "Permissions in addition to logs, traces and the key."
   type = list(object({
     sid       = string
     actions   = list(string)
@@ -62,7 +62,7 @@ variable "statements" {
 }
 
 variable "vpc_config" {
-  description = "Where the function runs; null for outside of any VPC."
+  description = "The subnets and security groups of the function. Null without a VPC."
   type = object({
     subnet_ids         = list(string)
     security_group_ids = list(string)
@@ -75,16 +75,16 @@ variable "key_arn" {
 }
 
 variable "log_retention_days" {
-  description = "How long logs are kept."
+  description = "How many days logs are kept."
   type        = number
 }
 
 variable "tracing" {
-  description = "Whether the function sends traces."
+  description = "Whether the function sends traces to X-Ray."
   type        = bool
 }
 
 variable "tags" {
-  description = "Tags of every resource."
+  description = "Tags of all resources."
   type        = map(string)
 }

@@ -1,4 +1,5 @@
-# A caller that makes network, cache, key and API in the same apply: what they are is known only afterwards, and the module must plan all the same.
+# A caller that creates the network, the cache, the key and the API in the same apply. Their attributes
+# are unknown during the plan, which must succeed nevertheless.
 
 resource "terraform_data" "made" {
   input = "made with the rest"
