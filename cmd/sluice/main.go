@@ -1,5 +1,5 @@
-// The command sluice: locks around commands, delayed jobs, limits and policies, from a shell. See
-// docs/cli.md.
+// Command sluice runs commands under locks, pushes delayed jobs, checks rate limits and manages their
+// policies. See docs/cli.md.
 package main
 
 import (
@@ -13,8 +13,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	program := cli.Program{Getenv: os.Getenv, Environ: os.Environ, Stdin: os.Stdin, Stdout: os.Stdout,
-		Stderr: os.Stderr}
+	program := cli.Program{
+		Getenv: os.Getenv, Environ: os.Environ, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+	}
 	code := program.Run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)

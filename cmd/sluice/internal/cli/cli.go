@@ -1,37 +1,32 @@
-// Package cli is the command line: commands, flags, what is printed, and exit codes.
+// Package cli implements the commands of sluice: their flags, their output and their exit codes.
 package cli
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/url"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sluicehq/sluice/client"
-	"github.com/sluicehq/sluice/cmd/sluice/internal/table"
 )
 
-// Program is the process around the commands.
+// Program is the environment of the process.
 type Program struct {
-	Getenv  func(string) string
+	// Getenv returns an environment variable, as os.Getenv does.
+	Getenv func(string) string
+	// Environ returns the whole environment, as os.Environ does.
 	Environ func() []string
 	Stdin   io.Reader
 	Stdout  io.Writer
 	Stderr  io.Writer
 }
 
-// Run carries out a command line and returns the process's exit code. When ctx ends, so does the
-// command.
+// Run runs a command line and returns the exit code of the process. If ctx ends, the command stops.
 func (p Program) Run(ctx context.Context, args []string) int {
 	a := &app{Program: p}
-	root := a.root() //nolint:contextcheck // cobra hands ctx to each command
+	root := a.root() //nolint:contextcheck // cobra passes ctx to each command
 	root.SetArgs(args)
 	root.SetIn(p.Stdin)
 	root.SetOut(p.Stdout)
@@ -47,35 +42,42 @@ type app struct {
 	json, quiet                     bool
 	timeout                         duration
 
-	running bool // the command line was understood
+	running bool // the command line was valid, and the command has started
 }
 
-const long = `Sluice from a shell: distributed locks around commands, delayed jobs, rate limits and their policies.
+const long = `Distributed locks around commands, delayed jobs, rate limits and their policies.
 
-Every command talks to the API at --endpoint, signed with your AWS credentials (environment, profile, SSO, instance role). The local
-stack, go run ./localstack up, is at http://127.0.0.1:4000 and takes plain requests, which are the default for this machine.
+Every command calls the API at --endpoint. Requests are signed with your AWS credentials
+(environment, profile, SSO or instance role). Requests to this machine are not signed by default;
+the local stack, go run ./localstack up, is at http://127.0.0.1:4000.
 
 Exit codes:
-  0  done           3  denied, held, or in another state
-  1  failed         4  there is no such job, queue or policy
-  2  wrong usage    5  the API or its store cannot be reached: try again
-` + "`lock run`" + ` has its command's code, or one of its own: see sluice lock run --help.`
+  0  success
+  1  failure
+  2  wrong usage
+  3  denied, held, or in another state
+  4  the job, queue or policy does not exist
+  5  the API or its store is unavailable; try again
+` + "`lock run`" + ` exits with the code of its command, or with its own: see sluice lock run --help.`
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use: "sluice", Short: "Locks, delayed jobs and rate limits on AWS", Long: long, SilenceErrors: true,
-		SilenceUsage: true, Args: noCommand,
+		Use: "sluice", Short: "Locks, delayed jobs and rate limits on AWS", Long: long,
+		Example: "  sluice lock run nightly-report -- ./report.sh\n" +
+			"  sluice jobs push orders '{\"order\": 42}' --delay 5m\n" +
+			"  sluice limits check login ann",
+		SilenceErrors: true, SilenceUsage: true, Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	a.timeout = duration(10 * time.Second)
 	f := root.PersistentFlags()
 	f.StringVar(&a.endpoint, "endpoint", "", "`URL` of the API (default $SLUICE_ENDPOINT)")
 	f.StringVar(&a.auth, "auth", "",
-		"aws_iam or none (default $SLUICE_AUTH, else none for this machine and aws_iam for any other)")
+		"aws_iam or none (default $SLUICE_AUTH, otherwise none for this machine and aws_iam for any other)")
 	f.StringVar(&a.region, "region", "",
-		"AWS region to sign for (default: the endpoint's, else the AWS configuration's)")
+		"AWS region to sign for (default: that of the endpoint, otherwise that of the AWS configuration)")
 	f.StringVar(&a.profile, "profile", "", "profile of the AWS configuration")
-	f.Var(&a.timeout, "timeout", "how long one request may take, without the time a lock waits")
+	f.Var(&a.timeout, "timeout", "time limit of one request, in addition to the time that a lock waits")
 	f.BoolVar(&a.json, "json", false, "print JSON")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "print only results and errors")
 	root.AddCommand(a.lockCommand(), a.jobsCommand(), a.limitsCommand(), a.policiesCommand(), a.healthCommand(),
@@ -84,7 +86,7 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// watch notes when a command begins to run: an error before that is one of usage.
+// watch records when a command starts: an error before that is one of usage.
 func (a *app) watch(c *cobra.Command) {
 	run := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -96,64 +98,20 @@ func (a *app) watch(c *cobra.Command) {
 	}
 }
 
-// client connects as the global flags and the environment say.
-func (a *app) client(ctx context.Context) (*client.Client, error) {
-	endpoint := first(a.endpoint, a.Getenv("SLUICE_ENDPOINT"))
-	if endpoint == "" {
-		return nil, usageError{errors.New("no endpoint: set SLUICE_ENDPOINT or --endpoint to the URL of the API; " +
-			"the local stack (go run ./localstack up) is http://127.0.0.1:4000")}
-	}
-	cfg := client.Config{
-		Endpoint: endpoint, Auth: client.Auth(first(a.auth, a.Getenv("SLUICE_AUTH"), defaultAuth(endpoint))),
-		Region:  a.region,
-		Timeout: time.Duration(a.timeout), UserAgent: "sluice-cli/" + version(),
-	}
-	if a.profile != "" && cfg.Auth == client.AuthIAM {
-		if err := useProfile(ctx, &cfg, a.profile); err != nil {
-			return nil, err
-		}
-	}
-	c, err := client.New(cfg)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return c, nil
-}
-
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
-// defaultAuth is plain for this machine, where only a local stack can be.
-func defaultAuth(endpoint string) string {
-	u, err := url.Parse(endpoint)
-	if err != nil {
-		return string(client.AuthIAM)
-	}
-	if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip.IsLoopback() {
-		return string(client.AuthNone)
-	}
-	return string(client.AuthIAM)
-}
-
-// command completes a command: its arguments are checked before anything else, and a client is made
-// for run.
-func (a *app) command(c *cobra.Command, args cobra.PositionalArgs,
-	run func(ctx context.Context, api *client.Client, args []string) error) *cobra.Command {
+// command completes a command: it validates the arguments and connects to the API before run.
+func (a *app) command(
+	c *cobra.Command, args cobra.PositionalArgs,
+	run func(ctx context.Context, api *client.Client, args []string) error,
+) *cobra.Command {
 	c.DisableFlagsInUseLine = true
 	c.Args = func(cmd *cobra.Command, given []string) error {
 		if args(cmd, given) != nil {
-			return fmt.Errorf("wrong number of arguments: it is %s", cmd.UseLine())
+			return fmt.Errorf("wrong number of arguments; the usage is: %s", cmd.UseLine())
 		}
 		return nil
 	}
 	c.RunE = func(cmd *cobra.Command, given []string) error {
-		api, err := a.client(cmd.Context())
+		api, err := a.connect(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -162,7 +120,7 @@ func (a *app) command(c *cobra.Command, args cobra.PositionalArgs,
 	return c
 }
 
-// parent is a command that only has others.
+// parent returns a command that only has other commands.
 func (a *app) parent(use, short string, children ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use: use, Short: short, Args: noCommand,
@@ -172,7 +130,7 @@ func (a *app) parent(use, short string, children ...*cobra.Command) *cobra.Comma
 	return c
 }
 
-// noCommand refuses what was given as a command and is none.
+// noCommand refuses an argument of a parent, which is a command that does not exist.
 func noCommand(cmd *cobra.Command, given []string) error {
 	if len(given) == 0 {
 		return nil
@@ -182,39 +140,5 @@ func noCommand(cmd *cobra.Command, given []string) error {
 	if near := cmd.SuggestionsFor(given[0]); len(near) > 0 {
 		hint = fmt.Sprintf("; did you mean %q?", near[0])
 	}
-	return fmt.Errorf("there is no command %q in %q%s", given[0], cmd.CommandPath(), hint)
+	return fmt.Errorf("%q has no command %q%s", cmd.CommandPath(), given[0], hint)
 }
-
-// print writes v as JSON when that is wanted, else as text does.
-func (a *app) print(v any, text func(io.Writer) error) error {
-	if !a.json {
-		return text(a.Stdout)
-	}
-	return writeJSON(a.Stdout, v)
-}
-
-func writeJSON(out io.Writer, v any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
-}
-
-// note tells people what happens; programs are not told.
-func (a *app) note(format string, args ...any) {
-	if !a.quiet {
-		_, _ = fmt.Fprintf(a.Stderr, format+"\n", args...)
-	}
-}
-
-// colour tells whether w wants it: a terminal, unless NO_COLOR is set (https://no-color.org).
-func (a *app) colour(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok || a.Getenv("NO_COLOR") != "" || a.Getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-func (a *app) table(header ...string) *table.Table { return table.New(a.colour(a.Stdout), header...) }

@@ -17,21 +17,23 @@ const (
 	exitUsage       = 2
 	exitDenied      = 3 // denied, held, or in another state than the call needs
 	exitNotFound    = 4
-	exitUnavailable = 5 // worth another try
+	exitUnavailable = 5 // another try may succeed
 	exitInterrupted = 130
 )
 
-// usageError is a command line that cannot be carried out.
+// usageError is the error of a command line that cannot be run.
 type usageError struct{ error }
 
+// Unwrap returns the cause.
 func (e usageError) Unwrap() error { return e.error }
 
-// codedError ends the process with a code of its own. Without an error in it, nothing is printed.
+// codedError ends the process with its code. If err is nil, nothing is printed.
 type codedError struct {
 	code int
 	err  error
 }
 
+// Error implements error.
 func (e codedError) Error() string {
 	if e.err == nil {
 		return ""
@@ -39,25 +41,25 @@ func (e codedError) Error() string {
 	return e.err.Error()
 }
 
+// Unwrap returns the cause.
 func (e codedError) Unwrap() error { return e.err }
 
-// exit prints an error, and returns the code for it.
+// exit prints an error, and returns its exit code.
 func (a *app) exit(ctx context.Context, err error) int {
 	if err == nil {
 		return exitOK
 	}
 	if !a.running {
-		err = usageError{fmt.Errorf("%w (--help tells more)", err)}
+		err = usageError{fmt.Errorf("%w (see --help)", err)}
 	}
-	code := codeOf(ctx, err)
-	if text := err.Error(); text != "" {
-		red := a.colour(a.Stderr)
-		_, _ = fmt.Fprintf(a.Stderr, "%s %s\n", table.Paint(red, table.Red, "sluice:"), lines(err))
+	if text := lines(err); text != "" {
+		prefix := table.Paint(a.colour(a.Stderr), table.Red, "sluice:")
+		_, _ = fmt.Fprintf(a.Stderr, "%s %s\n", prefix, text)
 	}
-	return code
+	return codeOf(ctx, err)
 }
 
-// lines writes an error in one line, and each of several invalid fields in a line of its own.
+// lines formats an error in one line. Each of several invalid fields is in a line of its own.
 func lines(err error) string {
 	e, ok := errors.AsType[*client.Error](err)
 	if !ok || len(e.Fields) < 2 {
@@ -84,8 +86,10 @@ func codeOf(ctx context.Context, err error) int {
 	}{
 		{exitUsage, []error{client.ErrInvalidRequest, client.ErrPayloadTooLarge}},
 		{exitNotFound, []error{client.ErrNotFound}},
-		{exitDenied, []error{client.ErrLockHeld, client.ErrLockNotHeld, client.ErrJobConflict,
-			client.ErrPreconditionFailed, client.ErrQuotaExceeded}},
+		{exitDenied, []error{
+			client.ErrLockHeld, client.ErrLockNotHeld, client.ErrJobConflict, client.ErrPreconditionFailed,
+			client.ErrQuotaExceeded,
+		}},
 		{exitUnavailable, []error{client.ErrStoreUnavailable, client.ErrUnreachable}},
 	} {
 		for _, sentinel := range kind.sentinels {

@@ -4,14 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/sluicehq/sluice/cmd/sluice/internal/human"
 )
 
-// duration is a flag as people write durations: 90s, 5m, 2d.
+// duration is a flag value such as 90s, 5m or 2d.
 type duration time.Duration
 
+// Set implements pflag.Value.
 func (d *duration) Set(text string) error {
 	parsed, err := human.ParseDuration(text)
 	if err != nil {
@@ -24,14 +26,16 @@ func (d *duration) Set(text string) error {
 	return nil
 }
 
+// String implements pflag.Value.
 func (d *duration) String() string { return human.Duration(time.Duration(*d)) }
 
-// Type names the value in the help.
+// Type implements pflag.Value. It names the value in the help.
 func (d *duration) Type() string { return "duration" }
 
-// instant is a flag for a moment: RFC 3339, or a duration from now.
+// instant is a flag value for a time: RFC 3339, or a duration from now.
 type instant struct{ time.Time }
 
+// Set implements pflag.Value.
 func (i *instant) Set(text string) error {
 	if d, err := human.ParseDuration(text); err == nil {
 		i.Time = time.Now().Add(d)
@@ -39,12 +43,13 @@ func (i *instant) Set(text string) error {
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return errors.New("must be an instant such as 2026-01-02T15:04:05Z, or a duration from now such as 5m")
+		return errors.New("must be a time such as 2026-01-02T15:04:05Z, or a duration from now such as 5m")
 	}
 	i.Time = t
 	return nil
 }
 
+// String implements pflag.Value.
 func (i *instant) String() string {
 	if i.IsZero() {
 		return ""
@@ -52,10 +57,32 @@ func (i *instant) String() string {
 	return i.Format(time.RFC3339)
 }
 
-// Type names the value in the help.
-func (i *instant) Type() string { return "instant" }
+// Type implements pflag.Value. It names the value in the help.
+func (i *instant) Type() string { return "time" }
 
-// maxInput bounds what is read from a file or standard input, in bytes; the API takes less.
+// headers is a flag value name=value. The value may contain commas and further equals signs.
+type headers map[string]string
+
+// Set implements pflag.Value. It adds one header.
+func (h *headers) Set(text string) error {
+	name, value, found := strings.Cut(text, "=")
+	if !found || name == "" {
+		return errors.New("must be name=value")
+	}
+	if *h == nil {
+		*h = make(headers)
+	}
+	(*h)[name] = value
+	return nil
+}
+
+// String implements pflag.Value.
+func (h *headers) String() string { return "" }
+
+// Type implements pflag.Value. It names the value in the help.
+func (h *headers) Type() string { return "name=value" }
+
+// maxInput bounds standard input, in bytes. The API accepts less.
 const maxInput = 64 << 20
 
 // readAll reads standard input to its end.
@@ -65,7 +92,7 @@ func (a *app) readAll() ([]byte, error) {
 		return nil, fmt.Errorf("error reading standard input: %w", err)
 	}
 	if len(text) > maxInput {
-		return nil, fmt.Errorf("standard input is over %d bytes", maxInput)
+		return nil, fmt.Errorf("standard input exceeds %d bytes", maxInput)
 	}
 	return text, nil
 }

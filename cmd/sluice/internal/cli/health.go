@@ -16,8 +16,8 @@ import (
 
 func (a *app) healthCommand() *cobra.Command {
 	return a.command(&cobra.Command{
-		Use: "health", Short: "Look at everything that the API depends on",
-		Long:    "Look at everything that the API depends on. The exit code is 5 when something is down or unsafe.",
+		Use: "health", Short: "Check the dependencies of the API",
+		Long:    "Check the dependencies of the API. The exit code is 5 if one is down or unsafe.",
 		Example: "  sluice health",
 	}, cobra.NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
 		h, err := api.Health(ctx)
@@ -34,8 +34,9 @@ func (a *app) healthCommand() *cobra.Command {
 func (a *app) writeHealth(out io.Writer, h client.Health) error {
 	t := a.table("CHECK", "STATUS", "TOOK", "DETAIL")
 	for _, c := range h.Checks {
-		t.Row(table.Text(c.Name), statusCell(c.Status),
-			table.Cell{Text: strconv.FormatFloat(float64(c.Latency)/float64(time.Millisecond), 'f', 1, 64) + "ms", Right: true}, table.Text(c.Detail))
+		ms := float64(c.Latency) / float64(time.Millisecond)
+		took := right(strconv.FormatFloat(ms, 'f', 1, 64) + "ms")
+		t.Row(table.Text(c.Name), statusCell(c.Status), took, table.Text(c.Detail))
 	}
 	if err := t.Write(out); err != nil {
 		return err
@@ -60,17 +61,15 @@ func statusCell(status string) table.Cell {
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Use: "version", Short: "Print the version", Example: "  sluice version", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.print(map[string]string{"version": version()}, func(out io.Writer) error {
-				_, err := fmt.Fprintln(out, "sluice "+version())
-				return err
-			})
+			return a.printLine(map[string]string{"version": version()}, "sluice %s", version())
 		},
 	}
 }
 
-// version is that of the module this was built from: a release's tag, else "(devel)" or the commit.
+// version returns the version of the module that the program was built from: the tag of a release,
+// a pseudo-version of the commit, or "(devel)".
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" {

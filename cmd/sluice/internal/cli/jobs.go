@@ -2,10 +2,10 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,10 +16,10 @@ import (
 )
 
 func (a *app) jobsCommand() *cobra.Command {
-	return a.parent("jobs", "Push delayed jobs, and look after queues",
+	return a.parent("jobs", "Push delayed jobs, and manage queues",
 		a.jobsPushCommand(), a.jobsGetCommand(), a.jobsListCommand(), a.jobsRescheduleCommand(), a.jobsCancelCommand(),
-		a.jobsAckCommand(), a.jobsNackCommand(),
-		a.jobsRedriveCommand(), a.jobsStatsCommand(), a.jobsPauseCommand(), a.jobsResumeCommand())
+		a.jobsAckCommand(), a.jobsNackCommand(), a.jobsRedriveCommand(), a.jobsStatsCommand(), a.jobsPauseCommand(),
+		a.jobsResumeCommand())
 }
 
 func (a *app) jobsGetCommand() *cobra.Command {
@@ -35,28 +35,29 @@ func (a *app) jobsGetCommand() *cobra.Command {
 }
 
 func (a *app) writeJob(out io.Writer, j client.JobInfo) error {
-	now := time.Now()
 	t := a.table()
 	row := func(name, value string) {
 		if value != "" {
 			t.Row(table.Cell{Text: name, Colour: table.Dim}, table.Text(value))
 		}
 	}
+	timeRow := func(name string, at time.Time) {
+		if !at.IsZero() {
+			row(name, human.Instant(at, time.Now()))
+		}
+	}
+
 	row("id", j.ID)
 	row("queue", j.Queue)
 	t.Row(table.Cell{Text: "state", Colour: table.Dim}, stateCell(j.State))
 	row("attempt", fmt.Sprintf("%d of %d", j.Attempt, j.MaxAttempts))
-	row("due", human.Instant(j.RunAt, now))
-	if !j.DispatchedAt.IsZero() {
-		row("dispatched", human.Instant(j.DispatchedAt, now))
-	}
-	if !j.ExpiresAt.IsZero() {
-		row("expires", human.Instant(j.ExpiresAt, now))
-	}
+	timeRow("due", j.RunAt)
+	timeRow("dispatched", j.DispatchedAt)
+	timeRow("expires", j.ExpiresAt)
 	row("last error", j.LastError)
 	row("group", j.Group)
-	for name, value := range j.Headers {
-		row("header", name+"="+value)
+	for _, name := range slices.Sorted(maps.Keys(j.Headers)) {
+		row("header", name+"="+j.Headers[name])
 	}
 	row("payload", string(j.Payload))
 	return t.Write(out)
@@ -77,50 +78,47 @@ func stateCell(s client.JobState) table.Cell {
 }
 
 func (a *app) jobsListCommand() *cobra.Command {
-	var state, cursor string
-	var limit int
+	var o client.ListJobsOptions
+	var state string
 	var all bool
 	c := a.command(&cobra.Command{
-		Use: "list QUEUE [flags]", Short: "List a queue's jobs, a page at a time",
+		Use: "list QUEUE [flags]", Short: "List the jobs of a queue, one page at a time",
 		Example: "  sluice jobs list orders --state dead\n  sluice jobs list orders --all --json | jq -r .jobs[].id",
 	}, cobra.ExactArgs(1), func(ctx context.Context, api *client.Client, args []string) error {
-		q, page := api.Queue(args[0]), client.JobPage{Jobs: []client.JobInfo{}}
+		o.State = client.JobState(state)
+		read := api.Queue(args[0]).ListPage
 		if all {
-			for j, err := range q.List(ctx, client.JobState(state)) {
-				if err != nil {
-					return err
-				}
-				page.Jobs = append(page.Jobs, j)
-			}
-		} else {
-			o := client.ListJobsOptions{State: client.JobState(state), Limit: limit, Cursor: cursor}
-			var err error
-			if page, err = q.ListPage(ctx, o); err != nil {
-				return err
-			}
+			read = readAllPages(api.Queue(args[0]))
+		}
+		page, err := read(ctx, o)
+		if err != nil {
+			return err
 		}
 		return a.print(page, func(out io.Writer) error { return a.writeJobs(out, page) })
 	})
 	f := c.Flags()
 	f.StringVar(&state, "state", "",
-		"only those that are scheduled, dispatching, dispatched, awaiting_ack, succeeded, canceled, expired or dead")
-	f.IntVar(&limit, "limit", 50, "jobs of one page: 1 to 200")
-	f.StringVar(&cursor, "cursor", "", "where to go on, as the page before said")
-	f.BoolVar(&all, "all", false, "every page")
+		"only jobs in this state: scheduled, dispatching, dispatched, awaiting_ack, succeeded, canceled, expired or dead")
+	f.IntVar(&o.Limit, "limit", 50, "jobs in one page: 1 to 200")
+	f.StringVar(&o.Cursor, "cursor", "", "cursor printed with the previous page")
+	f.BoolVar(&all, "all", false, "list every page")
 	c.MarkFlagsMutuallyExclusive("all", "limit")
 	c.MarkFlagsMutuallyExclusive("all", "cursor")
 	return c
 }
 
-// maxColumn keeps a table readable; --json and jobs get show everything.
-const maxColumn = 60
-
-func cut(s string) string {
-	runes := []rune(s)
-	if len(runes) <= maxColumn {
-		return s
+// readAllPages returns a function like ListPage that reads every page.
+func readAllPages(q *client.Queue) func(context.Context, client.ListJobsOptions) (client.JobPage, error) {
+	return func(ctx context.Context, o client.ListJobsOptions) (client.JobPage, error) {
+		page := client.JobPage{Jobs: []client.JobInfo{}}
+		for j, err := range q.List(ctx, o.State) {
+			if err != nil {
+				return page, err
+			}
+			page.Jobs = append(page.Jobs, j)
+		}
+		return page, nil
 	}
-	return string(runes[:maxColumn-1]) + "…"
 }
 
 func (a *app) writeJobs(out io.Writer, page client.JobPage) error {
@@ -128,132 +126,19 @@ func (a *app) writeJobs(out io.Writer, page client.JobPage) error {
 		a.note("no jobs")
 		return nil
 	}
+
 	now := time.Now()
 	t := a.table("ID", "STATE", "ATTEMPT", "DUE", "LAST ERROR")
 	for _, j := range page.Jobs {
-		t.Row(table.Text(j.ID), stateCell(j.State),
-			table.Cell{Text: fmt.Sprintf("%d/%d", j.Attempt, j.MaxAttempts), Right: true},
-			table.Text(human.Instant(j.RunAt, now)), table.Text(cut(j.LastError)))
+		attempt := fmt.Sprintf("%d/%d", j.Attempt, j.MaxAttempts)
+		t.Row(table.Text(j.ID), stateCell(j.State), right(attempt), table.Text(human.Instant(j.RunAt, now)),
+			table.Text(truncate(j.LastError)))
 	}
 	if err := t.Write(out); err != nil {
 		return err
 	}
 	if page.NextCursor != "" {
-		a.note("more: --cursor %s", page.NextCursor)
+		a.note("next page: --cursor %s", page.NextCursor)
 	}
 	return nil
-}
-
-func (a *app) jobsRescheduleCommand() *cobra.Command {
-	var delay duration
-	var at instant
-	var payload string
-	c := a.command(&cobra.Command{
-		Use: "reschedule QUEUE ID [flags]", Short: "Move a scheduled job to another time, or give it another payload",
-		Example: "  sluice jobs reschedule orders order-42 --delay 2d\n  sluice jobs reschedule orders order-42 --payload '{\"order\": 43}'",
-	}, cobra.ExactArgs(2), nil)
-	f := c.Flags()
-	f.Var(&delay, "delay", "due this long from now")
-	f.Var(&at, "run-at", "due at this `instant`")
-	f.StringVar(&payload, "payload", "", "new payload as `JSON`; - reads standard input")
-	c.MarkFlagsMutuallyExclusive("delay", "run-at")
-	c.MarkFlagsOneRequired("delay", "run-at", "payload")
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		change := client.JobChange{RunAt: at.Time}
-		if f.Changed("delay") {
-			d := time.Duration(delay)
-			change.Delay = &d
-		}
-		if f.Changed("payload") {
-			var err error
-			if change.Payload, err = a.payload(payload); err != nil {
-				return err
-			}
-		}
-		api, err := a.client(cmd.Context())
-		if err != nil {
-			return err
-		}
-		j, err := api.Queue(args[0]).Reschedule(cmd.Context(), args[1], change)
-		if err != nil {
-			return err
-		}
-		return a.print(j, func(out io.Writer) error {
-			_, err := fmt.Fprintf(out, "%s is due %s\n", j.ID, human.Instant(j.RunAt, time.Now()))
-			return err
-		})
-	}
-	return c
-}
-
-func (a *app) jobsCancelCommand() *cobra.Command {
-	return a.command(&cobra.Command{
-		Use: "cancel QUEUE ID", Short: "Take a scheduled job out", Example: "  sluice jobs cancel orders order-42",
-	}, cobra.ExactArgs(2), func(ctx context.Context, api *client.Client, args []string) error {
-		return a.settled(api.Queue(args[0]).Cancel(ctx, args[1]))
-	})
-}
-
-func (a *app) settled(s client.JobStatus, err error) error {
-	if err != nil {
-		return err
-	}
-	return a.print(s, func(out io.Writer) error {
-		line := s.ID + " is " + string(s.State)
-		if s.State == client.JobScheduled && !s.RunAt.IsZero() {
-			line += ", due " + human.Instant(s.RunAt, time.Now())
-		}
-		_, err := fmt.Fprintln(out, line)
-		return err
-	})
-}
-
-func (a *app) jobsAckCommand() *cobra.Command {
-	return a.command(&cobra.Command{
-		Use: "ack QUEUE ID ATTEMPT", Short: "Say that an attempt succeeded",
-		Example: "  sluice jobs ack orders order-42 1",
-	}, cobra.ExactArgs(3), func(ctx context.Context, api *client.Client, args []string) error {
-		n, err := attempt(args[2])
-		if err != nil {
-			return err
-		}
-		return a.settled(api.Queue(args[0]).Ack(ctx, args[1], n))
-	})
-}
-
-func attempt(text string) (int, error) {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		return 0, usageError{errors.New("the attempt must be a number from 1: the message's sluice-attempt")}
-	}
-	return n, nil
-}
-
-func (a *app) jobsNackCommand() *cobra.Command {
-	var why string
-	var delay duration
-	c := a.command(&cobra.Command{
-		Use:     "nack QUEUE ID ATTEMPT [flags]",
-		Short:   "Say that an attempt failed: the next one is scheduled, or the job is dead",
-		Example: "  sluice jobs nack orders order-42 1 --error 'no stock' --delay 10m",
-	}, cobra.ExactArgs(3), nil)
-	c.Flags().StringVar(&why, "error", "", "why, for jobs get and list")
-	c.Flags().Var(&delay, "delay", "when the next attempt is due (default: after the job's backoff)")
-	c.Flags().Lookup("delay").DefValue = ""
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		n, err := attempt(args[2])
-		if err != nil {
-			return err
-		}
-		api, err := a.client(cmd.Context())
-		if err != nil {
-			return err
-		}
-		o := client.NackOptions{Error: why}
-		if cmd.Flags().Changed("delay") {
-			o.Delay = new(time.Duration(delay))
-		}
-		return a.settled(api.Queue(args[0]).Nack(cmd.Context(), args[1], n, o))
-	}
-	return c
 }

@@ -22,19 +22,20 @@ func (a *app) limitsCommand() *cobra.Command {
 func (a *app) limitsCheckCommand() *cobra.Command {
 	var cost int64
 	c := a.command(&cobra.Command{
-		Use: "check POLICY KEY [flags]", Short: "Charge a limit, and say whether it may pass",
-		Long:    "Charge a policy's rules for a key, all or none. The exit code is 0 when it may pass and 3 when it is denied; a denial charges nothing.",
+		Use: "check POLICY KEY [flags]", Short: "Charge a limit, and report whether the request is allowed",
+		Long: "Charge a key under every rule of a policy. The exit code is 0 if the request is allowed, and 3 if\n" +
+			"it is denied; then nothing is charged.",
 		Example: "  sluice limits check login ann\n  sluice limits check export tenant-7 --cost 50 -q && ./export.sh",
 	}, cobra.ExactArgs(2), func(ctx context.Context, api *client.Client, args []string) error {
 		return a.decision(api.Check(ctx, client.Check{Policy: args[0], Key: args[1], Cost: cost}))
 	})
-	c.Flags().Int64Var(&cost, "cost", 1, "how much to charge: 1 to 10000")
+	c.Flags().Int64Var(&cost, "cost", 1, "units to charge: 1 to 10000")
 	return c
 }
 
 func (a *app) limitsPeekCommand() *cobra.Command {
 	return a.command(&cobra.Command{
-		Use: "peek POLICY KEY", Short: "Show the decision as it would be; nothing is charged",
+		Use: "peek POLICY KEY", Short: "Show the decision for one unit without charging it",
 		Example: "  sluice limits peek login ann",
 	}, cobra.ExactArgs(2), func(ctx context.Context, api *client.Client, args []string) error {
 		return a.decision(api.Peek(ctx, args[0], args[1]))
@@ -44,7 +45,7 @@ func (a *app) limitsPeekCommand() *cobra.Command {
 func (a *app) limitsRefundCommand() *cobra.Command {
 	var cost int64
 	c := a.command(&cobra.Command{
-		Use: "refund POLICY KEY [flags]", Short: "Give back what was charged",
+		Use: "refund POLICY KEY [flags]", Short: "Return charged units to a key",
 		Example: "  sluice limits refund export tenant-7 --cost 20",
 	}, cobra.ExactArgs(2), func(ctx context.Context, api *client.Client, args []string) error {
 		d, err := api.Refund(ctx, args[0], args[1], cost)
@@ -53,25 +54,24 @@ func (a *app) limitsRefundCommand() *cobra.Command {
 		}
 		return a.print(d, func(out io.Writer) error { return a.writeDecision(out, d) })
 	})
-	c.Flags().Int64Var(&cost, "cost", 1, "how much to give back: 1 to 10000")
+	c.Flags().Int64Var(&cost, "cost", 1, "units to return: 1 to 10000")
 	return c
 }
 
 func (a *app) limitsResetCommand() *cobra.Command {
 	return a.command(&cobra.Command{
-		Use: "reset POLICY KEY", Short: "Make a key start afresh", Example: "  sluice limits reset login ann",
+		Use: "reset POLICY KEY", Short: "Make the whole limit available to a key again",
+		Example: "  sluice limits reset login ann",
 	}, cobra.ExactArgs(2), func(ctx context.Context, api *client.Client, args []string) error {
 		if err := api.Reset(ctx, args[0], args[1]); err != nil {
 			return err
 		}
-		return a.print(map[string]any{"policy": args[0], "key": args[1], "reset": true}, func(out io.Writer) error {
-			_, err := fmt.Fprintf(out, "%s starts afresh under %s\n", args[1], args[0])
-			return err
-		})
+		doc := map[string]any{"policy": args[0], "key": args[1], "reset": true}
+		return a.printLine(doc, "%s has its whole limit again under %s", args[1], args[0])
 	})
 }
 
-// decision prints a decision; a denial is exit code 3.
+// decision prints a decision. The exit code of a denial is 3.
 func (a *app) decision(d client.Decision, err error) error {
 	if err != nil {
 		return err
@@ -83,37 +83,43 @@ func (a *app) decision(d client.Decision, err error) error {
 }
 
 func (a *app) writeDecision(out io.Writer, d client.Decision) error {
-	verdict := table.Paint(a.colour(out), table.Green, "allowed")
-	switch {
-	case !d.Allowed && d.RetryAfter == nil:
-		verdict = table.Paint(a.colour(out), table.Red, "denied") + " for good: the cost is over the limit"
-	case !d.Allowed:
-		verdict = table.Paint(a.colour(out), table.Red, "denied") + ", again in " + human.Duration(*d.RetryAfter)
-	}
-	if d.Violated != "" {
-		verdict += " (" + d.Violated + ")"
-	}
-	if d.Mode != "" && d.Mode != "enforce" {
-		verdict += " · mode " + string(d.Mode)
-	}
-	if d.Degraded {
-		verdict += " · degraded: the store is away"
-	}
-	if _, err := fmt.Fprintln(out, verdict); err != nil || len(d.Rules) == 0 {
+	if _, err := fmt.Fprintln(out, a.verdict(out, d)); err != nil || len(d.Rules) == 0 {
 		return err
 	}
 	t := a.table("RULE", "ALGORITHM", "LIMIT", "REMAINING", "FULL IN")
 	for _, r := range d.Rules {
-		t.Row(table.Text(r.Name), table.Text(string(r.Algorithm)),
-			table.Cell{Text: perWindow(r.Limit, r.Window), Right: true},
-			count(r.Remaining), table.Cell{Text: human.Duration(r.ResetAfter), Right: true})
+		t.Row(table.Text(r.Name), table.Text(string(r.Algorithm)), right(perWindow(r.Limit, r.Window)),
+			number(r.Remaining), right(human.Duration(r.ResetAfter)))
 	}
 	return t.Write(out)
 }
 
-// perWindow writes a limit as "500/1h".
+// verdict describes a decision in one line.
+func (a *app) verdict(out io.Writer, d client.Decision) string {
+	denied := table.Paint(a.colour(out), table.Red, "denied")
+	var verdict string
+	switch {
+	case d.Allowed:
+		verdict = table.Paint(a.colour(out), table.Green, "allowed")
+	case d.RetryAfter == nil:
+		verdict = denied + " permanently: the cost exceeds the limit"
+	default:
+		verdict = denied + " for " + human.Duration(*d.RetryAfter)
+	}
+
+	if d.Violated != "" {
+		verdict += " (" + d.Violated + ")"
+	}
+	if d.Mode != "" && d.Mode != client.PolicyEnforce {
+		verdict += " · mode " + string(d.Mode)
+	}
+	if d.Degraded {
+		verdict += " · degraded: Redis is unavailable"
+	}
+	return verdict
+}
+
+// perWindow formats a limit as "500/1h".
 func perWindow(limit int64, window time.Duration) string {
 	return strconv.FormatInt(limit, 10) + "/" + human.Duration(window)
 }
-
-func milliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }

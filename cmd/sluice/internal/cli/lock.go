@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,130 +16,152 @@ import (
 )
 
 func (a *app) lockCommand() *cobra.Command {
-	return a.parent("lock", "Run a command under a lock, and look after locks", a.lockRunCommand(),
+	return a.parent("lock", "Run a command under a lock, and manage locks", a.lockRunCommand(),
 		a.lockStatusCommand(), a.lockReleaseCommand())
 }
 
-// which names a lock or a semaphore.
-type which struct {
+// lockKind holds the flags that select a lock or a semaphore.
+type lockKind struct {
 	consistency string
 	semaphore   bool
 }
 
-func (w *which) register(f *pflag.FlagSet) {
-	f.StringVar(&w.consistency, "consistency", "", "where the lock is kept: redis (default), quorum or strong")
-	f.BoolVar(&w.semaphore, "semaphore", false, "the name is a semaphore's")
+func (k *lockKind) register(f *pflag.FlagSet) {
+	f.StringVar(&k.consistency, "consistency", "", "store of the lock: redis (default), quorum or strong")
+	f.BoolVar(&k.semaphore, "semaphore", false, "NAME is a semaphore")
 }
 
-func (w *which) check() error {
-	if w.semaphore && w.consistency != "" && w.consistency != string(client.ConsistencyRedis) {
-		return usageError{errors.New("a semaphore is always on redis: leave --consistency out")}
+// handle returns the calls for the lock or semaphore of a name.
+func (k *lockKind) handle(api *client.Client, name string) (lockHandle, error) {
+	at := client.Consistency(k.consistency)
+	if !k.semaphore {
+		return lockByName{api, name, at}, nil
 	}
-	return nil
+	if at != "" && at != client.ConsistencyRedis {
+		return nil, usageError{errors.New("a semaphore is always in redis: omit --consistency")}
+	}
+	return api.Semaphore(name, 1), nil
+}
+
+// lockHandle has the calls that locks and semaphores have in common. *client.Semaphore implements
+// it.
+type lockHandle interface {
+	Inspect(ctx context.Context) (client.LockState, error)
+	ReleaseToken(ctx context.Context, token string) error
+	ForceRelease(ctx context.Context) (int, error)
+}
+
+// lockByName implements lockHandle for a lock.
+type lockByName struct {
+	api  *client.Client
+	name string
+	at   client.Consistency
+}
+
+// Inspect implements lockHandle.
+func (l lockByName) Inspect(ctx context.Context) (client.LockState, error) {
+	return l.api.Inspect(ctx, l.name, l.at)
+}
+
+// ReleaseToken implements lockHandle.
+func (l lockByName) ReleaseToken(ctx context.Context, token string) error {
+	return l.api.ReleaseToken(ctx, l.name, token, l.at)
+}
+
+// ForceRelease implements lockHandle.
+func (l lockByName) ForceRelease(ctx context.Context) (int, error) {
+	return l.api.ForceRelease(ctx, l.name, l.at)
 }
 
 func (a *app) lockStatusCommand() *cobra.Command {
-	var w which
+	var kind lockKind
 	c := a.command(&cobra.Command{
-		Use: "status NAME [flags]", Short: "Show who holds a lock",
+		Use: "status NAME [flags]", Short: "Show the holders of a lock",
 		Example: "  sluice lock status nightly-report\n  sluice lock status db-pool --semaphore --json",
 	}, cobra.ExactArgs(1), func(ctx context.Context, api *client.Client, args []string) error {
-		if err := w.check(); err != nil {
+		lock, err := kind.handle(api, args[0])
+		if err != nil {
 			return err
 		}
-		inspect := func() (client.LockState, error) {
-			return api.Inspect(ctx, args[0], client.Consistency(w.consistency))
-		}
-		if w.semaphore {
-			inspect = func() (client.LockState, error) { return api.Semaphore(args[0], 1).Inspect(ctx) }
-		}
-		state, err := inspect()
+		state, err := lock.Inspect(ctx)
 		if err != nil {
 			return err
 		}
 		return a.print(state, func(out io.Writer) error { return a.writeLock(out, state) })
 	})
-	w.register(c.Flags())
+	kind.register(c.Flags())
 	return c
 }
 
 func (a *app) writeLock(out io.Writer, s client.LockState) error {
-	free := fmt.Sprintf("%s is free", s.Name)
+	line := s.Name + " is free"
 	if s.Held {
-		free = fmt.Sprintf("%s is held (%s)", s.Name, s.Mode)
+		line = fmt.Sprintf("%s is held (%s)", s.Name, s.Mode)
 	}
 	if s.Waiters > 0 {
-		free += fmt.Sprintf(", %d waiting", s.Waiters)
+		line += fmt.Sprintf(", %d waiting", s.Waiters)
 	}
-	if _, err := fmt.Fprintln(out, free); err != nil || len(s.Holders) == 0 {
+	if _, err := fmt.Fprintln(out, line); err != nil || len(s.Holders) == 0 {
 		return err
 	}
+
 	now := time.Now()
 	t := a.table("OWNER", "FENCE", "HELD SINCE", "LEASE ENDS", "METADATA")
 	for _, h := range s.Holders {
-		t.Row(table.Text(first(h.Owner, "-")), table.Cell{Text: strconv.FormatInt(h.Fence, 10), Right: true},
-			table.Text(human.Instant(h.AcquiredAt, now)),
+		t.Row(table.Text(first(h.Owner, "-")), number(h.Fence), table.Text(human.Instant(h.AcquiredAt, now)),
 			table.Text(human.Instant(h.ExpiresAt, now)), table.Text(first(string(h.Metadata), "-")))
 	}
 	return t.Write(out)
 }
 
+const lockReleaseLong = `Release a lock by its token, which is SLUICE_LOCK_TOKEN under ` + "`sluice lock run`" + `.
+
+--force releases it without the token. The holders notice at their next renewal; the fence of the
+next holder is higher than theirs.`
+
 func (a *app) lockReleaseCommand() *cobra.Command {
-	var w which
+	var kind lockKind
 	var token string
 	var force bool
 	c := a.command(&cobra.Command{
 		Use:   "release NAME (--token TOKEN | --force) [flags]",
-		Short: "Release a lock by its token, or take it from its holders by force",
-		Long: "Release a lock by its token, which is SLUICE_LOCK_TOKEN under `sluice lock run`.\n\n" +
-			"--force takes it from whoever holds it. They learn of it at their next renewal, and their fence is lower than the next holder's.",
-		Example: "  sluice lock release nightly-report --token \"$SLUICE_LOCK_TOKEN\"\n  sluice lock release nightly-report --force",
+		Short: "Release a lock by its token, or by force", Long: lockReleaseLong,
+		Example: "  sluice lock release nightly-report --token \"$SLUICE_LOCK_TOKEN\"\n" +
+			"  sluice lock release nightly-report --force",
 	}, cobra.ExactArgs(1), func(ctx context.Context, api *client.Client, args []string) error {
 		if (token == "") == !force {
-			return usageError{errors.New("give --token, or --force to take the lock from whoever holds it")}
+			return usageError{errors.New("give either --token, or --force to release the lock of any holder")}
 		}
-		if err := w.check(); err != nil {
+		lock, err := kind.handle(api, args[0])
+		if err != nil {
 			return err
 		}
 		if force {
-			return a.forceRelease(ctx, api, args[0], w)
+			return a.forceRelease(ctx, lock, args[0])
 		}
-		release := func() error { return api.ReleaseToken(ctx, args[0], token, client.Consistency(w.consistency)) }
-		if w.semaphore {
-			release = func() error { return api.Semaphore(args[0], 1).ReleaseToken(ctx, token) }
-		}
-		if err := release(); err != nil {
+		if err := lock.ReleaseToken(ctx, token); err != nil {
 			return err
 		}
-		return a.print(map[string]any{"released": true}, func(out io.Writer) error {
-			_, err := fmt.Fprintf(out, "%s is released\n", args[0])
-			return err
-		})
+		return a.printLine(map[string]any{"released": true}, "%s is released", args[0])
 	})
-	w.register(c.Flags())
-	c.Flags().StringVar(&token, "token", "", "the token that holds it")
-	c.Flags().BoolVar(&force, "force", false, "take it from everybody who holds it")
+	kind.register(c.Flags())
+	c.Flags().StringVar(&token, "token", "", "token of the holder")
+	c.Flags().BoolVar(&force, "force", false, "release the lock of every holder")
 	return c
 }
 
-func (a *app) forceRelease(ctx context.Context, api *client.Client, name string, w which) error {
-	force := func() (int, error) { return api.ForceRelease(ctx, name, client.Consistency(w.consistency)) }
-	if w.semaphore {
-		force = func() (int, error) { return api.Semaphore(name, 1).ForceRelease(ctx) }
-	}
-	n, err := force()
+func (a *app) forceRelease(ctx context.Context, lock lockHandle, name string) error {
+	n, err := lock.ForceRelease(ctx)
 	if err != nil {
 		return err
 	}
-	return a.print(map[string]any{"released": n}, func(out io.Writer) error {
-		text := fmt.Sprintf("%s was taken from %d holders\n", name, n)
-		switch n {
-		case 0:
-			text = name + " was free\n"
-		case 1:
-			text = name + " was taken from its holder\n"
-		}
-		_, err := io.WriteString(out, text)
-		return err
-	})
+	doc := map[string]any{"released": n}
+	switch n {
+	case 0:
+		return a.printLine(doc, "%s was free", name)
+	case 1:
+		return a.printLine(doc, "%s was released by force; it had 1 holder", name)
+	default:
+		return a.printLine(doc, "%s was released by force; it had %d holders", name, n)
+	}
 }

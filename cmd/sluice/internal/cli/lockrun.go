@@ -19,29 +19,34 @@ import (
 	"github.com/sluicehq/sluice/cmd/sluice/internal/human"
 )
 
-// Exit codes of lock run beside its command's own.
+// Exit codes of lock run, in addition to those of its command.
 const (
 	exitNoLock    = 75 // EX_TEMPFAIL of sysexits.h: try again later
 	exitLost      = 76
-	exitNotRun    = 126 // as shells have it
-	exitNoCommand = 127
+	exitNotRun    = 126 // as in a shell
+	exitNoCommand = 127 // as in a shell
 )
 
 const lockRunLong = `Wait for a lock, run a command under it, and release it.
 
-The command runs in a process group of its own, with SLUICE_LOCK_NAME, SLUICE_LOCK_TOKEN and SLUICE_FENCE in its environment. SLUICE_FENCE is a
-number that rises from holder to holder: hand it to what the command writes to, which refuses a lower one. Signals are passed on to the group.
+The command runs in a process group of its own, with SLUICE_LOCK_NAME, SLUICE_LOCK_TOKEN and
+SLUICE_FENCE in its environment. SLUICE_FENCE is a number that increases from holder to holder:
+pass it to the resource that the command writes to, which refuses a lower one. Signals are passed
+on to the group.
 
-The lock is renewed each third of --ttl. When it is lost, because it was released by force or cannot be renewed, the whole group gets
-SIGTERM, and SIGKILL after --grace: before the lease ends, or at once when somebody else may hold the lock already. What the command leaves
-running in its group when it ends is ended likewise before the lock is released; what it has moved to a session of its own is not.
+The lease is renewed after each third of --ttl. If the lock is lost, because it was released by
+force or cannot be renewed, the group receives SIGTERM, and SIGKILL after --grace, before the lease
+ends. If another holder may already have the lock, it receives SIGKILL immediately. Processes that
+the command leaves running in its group are ended before the lock is released; processes in a
+session of their own are not.
 
-Exit codes: the command's own (128 + n after signal n), and
-   75  the lock could not be had: it is held, or the API cannot be reached; the command was not run
-   76  the lock was lost before the command had ended
-  126  the command cannot be run     127  there is no such command`
+Exit codes: that of the command (128 + n after signal n), and
+   75  the lock was not acquired: it is held, or the API is unreachable; the command was not run
+   76  the lock was lost before the command ended
+  126  the command cannot be run
+  127  the command does not exist`
 
-// lockRun are the flags of lock run.
+// lockRun holds the flags of lock run.
 type lockRun struct {
 	app *app
 
@@ -57,29 +62,22 @@ func (a *app) lockRunCommand() *cobra.Command {
 	c := a.command(&cobra.Command{
 		Use: "run NAME [flags] -- COMMAND [ARG…]", Short: "Run a command under a lock", Long: lockRunLong,
 		Example: "  sluice lock run nightly-report -- ./report.sh\n" +
-			"  sluice lock run deploy --wait 0 -- make deploy               # not now when somebody else deploys\n" +
-			"  sluice lock run db-pool --capacity 5 --wait 10m -- ./import  # at most five at once",
+			"  sluice lock run deploy --wait 0 -- make deploy               # fail if the lock is held\n" +
+			"  sluice lock run db-pool --capacity 5 --wait 10m -- ./import  # up to five concurrently",
 	}, cobra.MinimumNArgs(1), nil)
-	f := c.Flags()
-	f.Var(&r.ttl, "ttl", "how long the lease lasts without a renewal: 1s to 1h")
-	f.Var(&r.wait, "wait", "how long to wait for the lock; 0 is not at all (default: as long as it takes)")
-	f.Lookup("wait").DefValue = ""
-	f.Var(&r.grace, "grace", "time between SIGTERM and SIGKILL (default: 5s, at most a quarter of --ttl)")
-	f.Lookup("grace").DefValue = ""
-	f.StringVar(&r.owner, "owner", "", "public label that lock status shows (default: user@host)")
-	f.StringVar(&r.consistency, "consistency", "", "where the lock is kept: redis (default), quorum or strong")
-	f.BoolVar(&r.shared, "shared", false, "share the lock with others who do")
-	f.IntVar(&r.capacity, "capacity", 0, "take one of `N` permits of a semaphore instead of a lock")
+	r.register(c)
+
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		dash := cmd.ArgsLenAtDash()
 		if dash != 1 || len(args) < 2 {
 			return usageError{errors.New("give one name, and the command after --: sluice lock run NAME -- COMMAND")}
 		}
+		f := cmd.Flags()
 		r.name, r.command, r.waitSet = args[0], args[1:], f.Changed("wait")
-		if err := r.check(f.Changed("grace"), f.Changed("capacity")); err != nil {
+		if err := r.complete(f.Changed("grace"), f.Changed("capacity")); err != nil {
 			return err
 		}
-		api, err := a.client(cmd.Context())
+		api, err := a.connect(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -88,8 +86,21 @@ func (a *app) lockRunCommand() *cobra.Command {
 	return c
 }
 
-// check validates the flags, and fills in the grace.
-func (r *lockRun) check(graceSet, capacitySet bool) error {
+func (r *lockRun) register(c *cobra.Command) {
+	f := c.Flags()
+	f.Var(&r.ttl, "ttl", "how long the lease lasts without a renewal: 1s to 1h")
+	f.Var(&r.wait, "wait", "how long to wait for the lock; 0 does not wait (default: no limit)")
+	f.Lookup("wait").DefValue = ""
+	f.Var(&r.grace, "grace", "time between SIGTERM and SIGKILL (default: 5s, up to a quarter of --ttl)")
+	f.Lookup("grace").DefValue = ""
+	f.StringVar(&r.owner, "owner", "", "label that lock status shows (default: user@host)")
+	f.StringVar(&r.consistency, "consistency", "", "store of the lock: redis (default), quorum or strong")
+	f.BoolVar(&r.shared, "shared", false, "share the lock with other holders that use --shared")
+	f.IntVar(&r.capacity, "capacity", 0, "acquire one of `N` permits of a semaphore instead of a lock")
+}
+
+// complete fills in defaults, and refuses invalid flags.
+func (r *lockRun) complete(graceSet, capacitySet bool) error {
 	ttl := time.Duration(r.ttl)
 	if ttl < time.Second || ttl > time.Hour {
 		return usageError{errors.New("--ttl must be 1s to 1h")}
@@ -98,24 +109,24 @@ func (r *lockRun) check(graceSet, capacitySet bool) error {
 		r.grace = duration(min(5*time.Second, ttl/4))
 	}
 	if time.Duration(r.grace)+r.killMargin() > ttl/2 {
-		return usageError{fmt.Errorf("--grace must be less than half of --ttl, %s, so that the command ends before the lease does", human.Duration(ttl/2))}
+		return usageError{fmt.Errorf("--grace must be less than half of --ttl, %s, so that the command ends before "+
+			"the lease does", human.Duration(ttl/2))}
 	}
 	if capacitySet && (r.capacity < 1 || r.shared || r.consistency != "") {
 		return usageError{errors.New("--capacity must be at least 1, and excludes --shared and --consistency")}
 	}
 	if r.owner == "" {
-		r.owner = here()
+		r.owner = userAtHost()
 	}
 	return nil
 }
 
-// killMargin is how long before the end of the lease everything must have been killed.
+// killMargin returns how long before the end of the lease every process must have been killed.
 func (r *lockRun) killMargin() time.Duration {
 	return min(time.Duration(r.ttl)/20, 500*time.Millisecond)
 }
 
-// here is user@host.
-func here() string {
+func userAtHost() string {
 	name := "unknown"
 	if u, err := user.Current(); err == nil {
 		name = u.Username
@@ -137,16 +148,18 @@ func (r *lockRun) run(ctx context.Context, api *client.Client) error {
 		r.close(ctx, api)
 		return err
 	}
+
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, group.Forwarded()...)
 	defer signal.Stop(signals)
-	held := make(chan os.Signal, 1)
-	signal.Notify(held, group.Unstoppable()...) // a holder that is stopped cannot renew: it is not
-	defer signal.Stop(held)
-	if ctx.Err() != nil { // a signal that came before there was anybody to pass it on to
-		return errors.Join(codedError{exitInterrupted, errors.New("interrupted; the command was not run")},
-			lock.Unlock(ctx))
+	ignored := make(chan os.Signal, 1)
+	signal.Notify(ignored, group.Stopping()...) // a stopped process could not renew the lease
+	defer signal.Stop(ignored)
+	if ctx.Err() != nil { // a signal arrived before the command could receive it
+		interrupted := codedError{exitInterrupted, errors.New("interrupted; the command was not run")}
+		return errors.Join(interrupted, lock.Unlock(ctx))
 	}
+
 	cmd.Env = append(r.app.Environ(),
 		"SLUICE_LOCK_NAME="+r.name, "SLUICE_LOCK_TOKEN="+lock.Token(),
 		"SLUICE_FENCE="+strconv.FormatInt(lock.Fence(), 10))
@@ -154,86 +167,30 @@ func (r *lockRun) run(ctx context.Context, api *client.Client) error {
 	if err != nil {
 		return errors.Join(codedError{exitNotRun, fmt.Errorf("cannot run %s: %w", r.command[0], err)}, lock.Unlock(ctx))
 	}
-	r.supervise(lock, g, signals) //nolint:contextcheck // the lock has the context that counts
+	r.supervise(lock, g, signals) //nolint:contextcheck // the context of the lock applies
 	return r.finish(ctx, lock, g)
 }
 
-// prepare finds the command before the lock is taken.
+// prepare finds the command, before the lock is acquired.
 func (r *lockRun) prepare() (*exec.Cmd, error) {
 	path, err := exec.LookPath(r.command[0])
 	if errors.Is(err, fs.ErrPermission) {
 		return nil, codedError{exitNotRun, fmt.Errorf("cannot run %s: %w", r.command[0], fs.ErrPermission)}
 	}
 	if err != nil {
-		return nil, codedError{exitNoCommand, fmt.Errorf("there is no command %q", r.command[0])}
+		return nil, codedError{exitNoCommand, fmt.Errorf("the command %q does not exist", r.command[0])}
 	}
+
+	// Start requires files, so that processes that outlive the command cannot block it.
 	cmd := &exec.Cmd{Path: path, Args: r.command}
-	streams := []any{r.app.Stdin, r.app.Stdout, r.app.Stderr}
-	for i, into := range []func(*os.File){func(f *os.File) {
+	if f, ok := r.app.Stdin.(*os.File); ok {
 		cmd.Stdin = f
-	}, func(f *os.File) { cmd.Stdout = f }, func(f *os.File) { cmd.Stderr = f }} {
-		if f, ok := streams[i].(*os.File); ok {
-			into(f)
-		}
+	}
+	if f, ok := r.app.Stdout.(*os.File); ok {
+		cmd.Stdout = f
+	}
+	if f, ok := r.app.Stderr.(*os.File); ok {
+		cmd.Stderr = f
 	}
 	return cmd, nil
 }
-
-// acquire takes the lock, and says so when that takes a while.
-func (r *lockRun) acquire(ctx context.Context, api *client.Client) (*client.Lock, error) {
-	o := client.LockOptions{
-		TTL: time.Duration(r.ttl), Wait: time.Duration(r.wait), Owner: r.owner,
-		Consistency: client.Consistency(r.consistency),
-		Margin:      time.Duration(r.grace) + r.killMargin(),
-		Metadata:    map[string]any{"command": r.command[0], "pid": os.Getpid()},
-	}
-	if r.shared {
-		o.Mode = client.LockShared
-	}
-	try, wait := api.TryLock, api.Lock
-	if r.capacity > 0 {
-		s := api.Semaphore(r.name, r.capacity)
-		try = func(ctx context.Context, _ string, o client.LockOptions) (*client.Lock, error) {
-			return s.TryAcquire(ctx, o)
-		}
-		wait = func(ctx context.Context, _ string, o client.LockOptions) (*client.Lock, error) {
-			return s.Acquire(ctx, o)
-		}
-	}
-	// The signals that end the wait are the command's own once it runs.
-	taking, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer context.AfterFunc(ctx, stop)()
-	lock, err := try(taking, r.name, o)
-	waits := !r.waitSet || r.wait > 0
-	if e, held := errors.AsType[*client.Error](err); held && waits &&
-		(errors.Is(err, client.ErrLockHeld) || errors.Is(err, client.ErrStoreUnavailable)) {
-		r.app.note("sluice: waiting: %s", e)
-		lock, err = wait(taking, r.name, o)
-	}
-	switch {
-	case err == nil:
-		return lock, nil
-	case ctx.Err() != nil:
-		return nil,
-			codedError{exitInterrupted, errors.New("interrupted while waiting for the lock; the command was not run")}
-	case errors.Is(err, client.ErrLockHeld), errors.Is(err, client.ErrStoreUnavailable),
-		errors.Is(err, client.ErrUnreachable):
-		return nil, codedError{exitNoLock, err}
-	}
-	return nil, err
-}
-
-// close gives back what an interrupted wait may still be granted.
-func (r *lockRun) close(ctx context.Context, api *client.Client) {
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
-	defer cancel()
-	again, stop := signal.NotifyContext(ending, os.Interrupt)
-	defer stop()
-	if err := api.Close(again); err != nil {
-		r.app.note("sluice: the lock may still be granted to this command, and is then free again after its TTL, %s",
-			human.Duration(time.Duration(r.ttl)))
-	}
-}
-
-// closeLimit is a little longer than the API lets a request wait.
-const closeLimit = 25 * time.Second

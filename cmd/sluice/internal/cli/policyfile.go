@@ -1,9 +1,18 @@
 package cli
 
-import "github.com/sluicehq/sluice/client"
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
 
-// policyFile is a policy as it is written in a file. Decoding it with DisallowUnknownFields refuses
-// misspelled fields, also those of the rules, which [client.Rule] ignores.
+	"github.com/sluicehq/sluice/client"
+)
+
+// policyFile is the JSON form of a policy in a file. [client.Rule] ignores fields that do not exist,
+// also with DisallowUnknownFields, so that a misspelled field of a rule would be ignored.
 type policyFile struct {
 	client.Policy
 
@@ -25,27 +34,63 @@ type overrideFile struct {
 	Rules []ruleFile        `json:"rules"`
 }
 
-// policy converts the file to the type that the client sends.
+// readPolicy reads a policy from a file, or from standard input if path is "-". It refuses fields
+// that do not exist.
+func (a *app) readPolicy(name, path string) (client.Policy, error) {
+	source, read := path, func() ([]byte, error) { return os.ReadFile(path) } //nolint:gosec // the user's own file
+	if path == "-" {
+		source, read = "standard input", a.readAll
+	}
+	text, err := read()
+	if err != nil {
+		return client.Policy{}, err
+	}
+	p, err := parsePolicy(text)
+	if err != nil {
+		return p, usageError{fmt.Errorf("%s is not a policy: %w", source, err)}
+	}
+
+	if p.Name == "" {
+		p.Name = name
+	}
+	if p.Name != name {
+		return p, usageError{fmt.Errorf("the policy in %s has the name %q, not %q", source, p.Name, name)}
+	}
+	return p, nil
+}
+
+func parsePolicy(text []byte) (client.Policy, error) {
+	var file policyFile
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&file); err != nil {
+		return client.Policy{}, err
+	}
+	if decoder.More() {
+		return client.Policy{}, errors.New("there is text after the policy")
+	}
+	return file.policy(), nil
+}
+
+// policy converts the file to the type of the client.
 func (f policyFile) policy() client.Policy {
 	p := f.Policy
 	p.Rules = toRules(f.Rules)
-
 	for _, o := range f.Overrides {
 		p.Overrides = append(p.Overrides, client.Override{Key: o.Key, Mode: o.Mode, Rules: toRules(o.Rules)})
 	}
 	return p
 }
 
-// toRules keeps nil, which means the policy's rules in an override.
+// toRules converts rules. It keeps nil, which in an override means the rules of the policy.
 func toRules(files []ruleFile) []client.Rule {
 	if files == nil {
 		return nil
 	}
 	rules := make([]client.Rule, len(files))
 	for i, r := range files {
-		rules[i] = client.Rule{
-			Name: r.Name, Algorithm: r.Algorithm, Limit: r.Limit, Window: milliseconds(r.WindowMS), Burst: r.Burst,
-		}
+		window := time.Duration(r.WindowMS) * time.Millisecond
+		rules[i] = client.Rule{Name: r.Name, Algorithm: r.Algorithm, Limit: r.Limit, Window: window, Burst: r.Burst}
 	}
 	return rules
 }

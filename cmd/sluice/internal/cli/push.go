@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,22 +14,23 @@ import (
 	"github.com/sluicehq/sluice/cmd/sluice/internal/human"
 )
 
-// push are the flags of jobs push.
+// push holds the flags of jobs push.
 type push struct {
 	app *app
 
 	job                                    client.Job
 	delay, ackTimeout, backoff, backoffMax duration
 	runAt, expiresAt                       instant
+	headers                                headers
 	lines                                  bool
 }
 
-const pushLong = `Push a job, to be sent to the queue's SQS queue when it is due.
+const pushLong = `Push a job, which is sent to the queue's SQS queue when it is due.
 
-PAYLOAD is JSON; - or nothing reads it from standard input. With --lines each line of standard input is the payload of a job of its own, and
-they are pushed by the hundreds.
+PAYLOAD is JSON. If it is - or missing, it is read from standard input. With --lines, each line of
+standard input is the payload of one job; the jobs are pushed in batches.
 
-With --id the push can be repeated: a job whose id is known is not taken in again, and says so.`
+With --id the push is idempotent: if a job with this ID already exists, nothing is enqueued.`
 
 func (a *app) jobsPushCommand() *cobra.Command {
 	p := &push{app: a}
@@ -42,44 +42,52 @@ func (a *app) jobsPushCommand() *cobra.Command {
 	}, cobra.RangeArgs(1, 2), func(ctx context.Context, api *client.Client, args []string) error {
 		p.complete()
 		q := api.Queue(args[0])
-		if p.lines {
-			if len(args) > 1 || p.job.ID != "" {
-				return usageError{errors.New("--lines reads payloads from standard input, and gives each an id of its own")}
-			}
-			return p.many(ctx, q)
+		if !p.lines {
+			return p.one(ctx, q, append(args[1:], "-")[0])
 		}
-		return p.one(ctx, q, append(args[1:], "-")[0])
+		if len(args) > 1 || p.job.ID != "" {
+			return usageError{errors.New("--lines excludes PAYLOAD and --id: " +
+				"each line is the payload of a job with an ID of its own")}
+		}
+		return p.many(ctx, q)
 	})
-	f := c.Flags()
-	f.Var(&p.delay, "delay", "due this long from now, up to 3650d")
-	f.Var(&p.runAt, "run-at", "due at this `instant`; in the past means now")
-	f.StringVar(&p.job.ID, "id", "", "the job's id (default: a random one)")
-	f.IntVar(&p.job.MaxAttempts, "max-attempts", 0, "1 to 100; over 1 the consumer acks (default: 1)")
-	f.Var(&p.ackTimeout, "ack-timeout", "how long an attempt may take before the next one")
-	f.Var(&p.backoff, "backoff", "wait before the second attempt; it doubles with each, with full jitter")
-	f.Var(&p.backoffMax, "backoff-max", "the longest wait between attempts")
-	f.Var(&p.expiresAt, "expires-at", "drop the job if it was not sent by this `instant`")
-	f.StringVar(&p.job.Group, "group", "", "message group, on a FIFO queue")
-	f.StringToStringVar(&p.job.Headers, "header", nil, "`name=value` to send as a message attribute; may be repeated")
-	f.BoolVar(&p.job.Durable, "durable", false, "write the job to DynamoDB before it is acknowledged")
-	f.BoolVar(&p.lines, "lines", false, "a job for each line of standard input")
-	for _, name := range []string{"delay", "ack-timeout", "backoff", "backoff-max"} {
-		f.Lookup(name).DefValue = ""
-	}
-	f.Lookup("max-attempts").DefValue, f.Lookup("header").DefValue = "0", "" // what pflag takes for no default
-	c.MarkFlagsMutuallyExclusive("delay", "run-at")
+	p.register(c)
 	return c
 }
 
+func (p *push) register(c *cobra.Command) {
+	f := c.Flags()
+	f.Var(&p.delay, "delay", "due after this time from now, up to 3650d")
+	f.Var(&p.runAt, "run-at", "due at this time; a time in the past means now")
+	f.StringVar(&p.job.ID, "id", "", "ID of the job (default: random)")
+	f.IntVar(&p.job.MaxAttempts, "max-attempts", 0,
+		"1 to 100; with more than 1, the consumer acknowledges the job (default: 1)")
+	f.Var(&p.ackTimeout, "ack-timeout", "how long an attempt may take before the next one is scheduled")
+	f.Var(&p.backoff, "backoff", "longest wait after the first attempt; it doubles with each attempt, with full jitter")
+	f.Var(&p.backoffMax, "backoff-max", "longest wait between attempts")
+	f.Var(&p.expiresAt, "expires-at", "drop the job if it was not sent before this time")
+	f.StringVar(&p.job.Group, "group", "", "message group, for a FIFO queue")
+	f.Var(&p.headers, "header", "header, which becomes a message attribute; may be repeated")
+	f.BoolVar(&p.job.Durable, "durable", false, "write the job to DynamoDB before the push returns")
+	f.BoolVar(&p.lines, "lines", false, "push a job for each line of standard input")
+	for _, name := range []string{"delay", "ack-timeout", "backoff", "backoff-max"} {
+		f.Lookup(name).DefValue = ""
+	}
+	f.Lookup("max-attempts").DefValue = "0" // which pflag does not print
+	c.MarkFlagsMutuallyExclusive("delay", "run-at")
+}
+
+// complete fills the job from the flags.
 func (p *push) complete() {
-	p.job.Delay, p.job.RunAt, p.job.ExpiresAt, p.job.AckTimeout = time.Duration(p.delay), p.runAt.Time,
-		p.expiresAt.Time, time.Duration(p.ackTimeout)
+	p.job.Delay, p.job.AckTimeout = time.Duration(p.delay), time.Duration(p.ackTimeout)
+	p.job.RunAt, p.job.ExpiresAt = p.runAt.Time, p.expiresAt.Time
+	p.job.Headers = p.headers
 	if p.backoff > 0 || p.backoffMax > 0 {
 		p.job.Backoff = &client.Backoff{Initial: time.Duration(p.backoff), Max: time.Duration(p.backoffMax)}
 	}
 }
 
-// payload checks that text, or standard input for "-", is one JSON value.
+// payload returns text, or standard input for "-", which must be one JSON value.
 func (a *app) payload(text string) (json.RawMessage, error) {
 	raw := []byte(text)
 	if text == "-" {
@@ -89,41 +97,40 @@ func (a *app) payload(text string) (json.RawMessage, error) {
 		}
 	}
 	if !json.Valid(raw) {
-		return nil, usageError{errors.New(`the payload is not JSON: quote a text twice, as '"text"'`)}
+		return nil, usageError{errors.New(`the payload is not JSON; a text needs quotes of its own: '"text"'`)}
 	}
 	return json.RawMessage(raw), nil
 }
 
+// one pushes one job.
 func (p *push) one(ctx context.Context, q *client.Queue, text string) error {
 	payload, err := p.app.payload(text)
 	if err != nil {
 		return err
 	}
 	p.job.Payload = payload
+
 	receipt, err := q.Push(ctx, p.job)
 	if err != nil {
 		if p.job.ID == "" && errors.Is(err, client.ErrUnreachable) {
-			p.app.note("sluice: it may have been taken in; push it again with --id %s", receipt.ID)
+			p.app.note("sluice: the job may have been enqueued; to try again, push it with --id %s", receipt.ID)
 		}
 		return err
 	}
 	p.warn(receipt)
-	return p.app.print(receipt, func(out io.Writer) error {
-		_, err := fmt.Fprintf(out, "%s is %s, due %s\n", receipt.ID, receipt.State,
-			human.Instant(receipt.RunAt, time.Now()))
-		return err
-	})
+	due := human.Instant(receipt.RunAt, time.Now())
+	return p.app.printLine(receipt, "%s is %s, due %s", receipt.ID, receipt.State, due)
 }
 
 func (p *push) warn(r client.Receipt) {
 	switch {
 	case r.PayloadDiffers:
-		p.app.note("sluice: the id %s is known, with another payload; nothing was taken in", r.ID)
+		p.app.note("sluice: a job with the ID %s and another payload already exists; nothing was enqueued", r.ID)
 	case r.Duplicate:
-		p.app.note("sluice: the id %s is known; nothing was taken in", r.ID)
+		p.app.note("sluice: a job with the ID %s already exists; nothing was enqueued", r.ID)
 	}
 	if r.Degraded != "" {
-		p.app.note("sluice: taken in without Redis (%s)", r.Degraded)
+		p.app.note("sluice: Redis is unavailable; the job was stored by the fallback %s", r.Degraded)
 	}
 }
 
@@ -133,6 +140,15 @@ func (p *push) many(ctx context.Context, q *client.Queue) error {
 	if err != nil {
 		return err
 	}
+	jobs, err := p.jobs(input)
+	if err != nil {
+		return err
+	}
+	results, err := q.PushBatch(ctx, jobs)
+	return errors.Join(p.report(results), err)
+}
+
+func (p *push) jobs(input []byte) ([]client.Job, error) {
 	var jobs []client.Job
 	number := 0
 	for line := range bytes.Lines(input) {
@@ -142,44 +158,39 @@ func (p *push) many(ctx context.Context, q *client.Queue) error {
 			continue
 		}
 		if !json.Valid(line) {
-			return usageError{fmt.Errorf("line %d is not JSON; nothing was pushed", number)}
+			return nil, usageError{fmt.Errorf("line %d is not JSON; nothing was pushed", number)}
 		}
 		job := p.job
 		job.Payload = json.RawMessage(line)
 		jobs = append(jobs, job)
 	}
-	results, err := q.PushBatch(ctx, jobs)
-	return errors.Join(p.report(results), err)
+	return jobs, nil
 }
 
-// pushedMany is what --json prints.
-type pushedMany struct {
+// pushReport is the JSON output of --lines.
+type pushReport struct {
 	Pushed  int              `json:"pushed"`
 	Results []client.Receipt `json:"results"`
 }
 
+// report prints the results, and returns an error if a job was refused.
 func (p *push) report(results []client.PushResult) error {
-	out := pushedMany{Results: make([]client.Receipt, 0, len(results))}
-	var failed error
-	failures := 0
+	report := pushReport{Results: make([]client.Receipt, 0, len(results))}
+	var failed []error
 	for _, r := range results {
-		if r.Err == nil {
-			out.Pushed++
-			out.Results = append(out.Results, r.Receipt)
+		if r.Err != nil {
+			failed = append(failed, r.Err)
 			continue
 		}
-		if failures++; failed == nil {
-			failed = r.Err
-		}
+		report.Pushed++
+		report.Results = append(report.Results, r.Receipt)
 	}
-	if err := p.app.print(out, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%d of %d jobs were taken in\n", out.Pushed, len(results))
-		return err
-	}); err != nil {
+
+	if err := p.app.printLine(report, "%d of %d jobs were enqueued", report.Pushed, len(results)); err != nil {
 		return err
 	}
-	if failed != nil {
-		return fmt.Errorf("%d jobs were refused, the first: %w", failures, failed)
+	if len(failed) > 0 {
+		return fmt.Errorf("%d jobs failed, the first one: %w", len(failed), failed[0])
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 
@@ -21,55 +20,57 @@ func (a *app) jobsStatsCommand() *cobra.Command {
 	}, cobra.MaximumNArgs(1), func(ctx context.Context, api *client.Client, args []string) error {
 		if len(args) == 1 {
 			stats, err := api.Queue(args[0]).Stats(ctx)
-			return a.queues(err, stats, stats)
+			return a.printStats(err, stats, stats)
 		}
 		queues, err := api.Queues(ctx)
-		return a.queues(err, map[string]any{"queues": queues}, queues...)
+		return a.printStats(err, map[string]any{"queues": queues}, queues...)
 	})
 }
 
-func (a *app) queues(err error, doc any, queues ...client.QueueStats) error {
+func (a *app) printStats(err error, doc any, queues ...client.QueueStats) error {
 	if err != nil {
 		return err
 	}
 	return a.print(doc, func(out io.Writer) error {
 		t := a.table("QUEUE", "SCHEDULED", "DUE", "DISPATCHING", "AWAITING ACK", "DEAD", "OUTBOX", "OLDEST DUE", "")
 		for _, q := range queues {
-			outbox, oldest := "?", "-"
-			if q.Outbox != nil {
-				outbox = strconv.FormatInt(*q.Outbox, 10)
-			}
-			if q.Due > 0 {
-				oldest = human.Duration(q.OldestDue) + " ago"
-			}
-			paused := table.Cell{}
-			if q.Paused {
-				paused = table.Cell{Text: "paused", Colour: table.Yellow}
-			}
-			dead := count(q.Dead)
-			if q.Dead > 0 {
-				dead.Colour = table.Red
-			}
-			t.Row(table.Text(q.Name), count(q.Scheduled), count(q.Due), count(q.Dispatching), count(q.AwaitingAck),
-				dead,
-				table.Cell{Text: outbox, Right: true}, table.Cell{Text: oldest, Right: true}, paused)
+			t.Row(statsRow(q)...)
 		}
 		return t.Write(out)
 	})
 }
 
-func count(n int64) table.Cell { return table.Cell{Text: strconv.FormatInt(n, 10), Right: true} }
+func statsRow(q client.QueueStats) []table.Cell {
+	outbox, oldest, paused := "?", "-", table.Cell{}
+	if q.Outbox != nil {
+		outbox = strconv.FormatInt(*q.Outbox, 10)
+	}
+	if q.Due > 0 {
+		oldest = human.Duration(q.OldestDue) + " ago"
+	}
+	if q.Paused {
+		paused = table.Cell{Text: "paused", Colour: table.Yellow}
+	}
+	dead := number(q.Dead)
+	if q.Dead > 0 {
+		dead.Colour = table.Red
+	}
+	return []table.Cell{
+		table.Text(q.Name), number(q.Scheduled), number(q.Due), number(q.Dispatching), number(q.AwaitingAck), dead,
+		right(outbox), right(oldest), paused,
+	}
+}
 
 func (a *app) jobsPauseCommand() *cobra.Command {
 	var until instant
 	c := a.command(&cobra.Command{
-		Use: "pause QUEUE [flags]", Short: "Stop sending a queue's jobs; they are still taken in",
+		Use: "pause QUEUE [flags]", Short: "Stop sending the jobs of a queue, which still accepts jobs",
 		Example: "  sluice jobs pause orders --until 2h",
 	}, cobra.ExactArgs(1), func(ctx context.Context, api *client.Client, args []string) error {
 		stats, err := api.Queue(args[0]).Pause(ctx, until.Time)
-		return a.queues(err, stats, stats)
+		return a.printStats(err, stats, stats)
 	})
-	c.Flags().Var(&until, "until", "go on by itself at this `instant`, or after this duration")
+	c.Flags().Var(&until, "until", "resume automatically at this time, or after this duration")
 	return c
 }
 
@@ -78,34 +79,34 @@ func (a *app) jobsResumeCommand() *cobra.Command {
 		Use: "resume QUEUE", Short: "End a pause", Example: "  sluice jobs resume orders",
 	}, cobra.ExactArgs(1), func(ctx context.Context, api *client.Client, args []string) error {
 		stats, err := api.Queue(args[0]).Resume(ctx)
-		return a.queues(err, stats, stats)
+		return a.printStats(err, stats, stats)
 	})
 }
 
 func (a *app) jobsRedriveCommand() *cobra.Command {
-	var limit int
+	var o client.RedriveOptions
 	c := a.command(&cobra.Command{
-		Use: "redrive QUEUE [ID…] [flags]", Short: "Send dead jobs back to scheduled, due now, with attempt 0",
-		Example: "  sluice jobs redrive orders --limit 100     # the oldest\n  sluice jobs redrive orders order-42 order-43",
+		Use: "redrive QUEUE [ID…] [flags]", Short: "Schedule dead jobs again, due now, with attempt 0",
+		Example: "  sluice jobs redrive orders --limit 100     # the oldest\n" +
+			"  sluice jobs redrive orders order-42 order-43",
 	}, cobra.MinimumNArgs(1), nil)
-	c.Flags().IntVar(&limit, "limit", 0, "how many of the oldest at most, up to 10000 (default 1000)")
-	c.Flags().Lookup("limit").DefValue = ""
+	c.Flags().IntVar(&o.Limit, "limit", 0, "how many of the oldest jobs to redrive, up to 10000 (default 1000)")
+	c.Flags().Lookup("limit").DefValue = "0" // which pflag does not print
+
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 1 && limit != 0 {
-			return usageError{errors.New("give ids or --limit, not both")}
+		o.IDs = args[1:]
+		if len(o.IDs) > 0 && o.Limit != 0 {
+			return usageError{errors.New("IDs and --limit exclude each other")}
 		}
-		api, err := a.client(cmd.Context())
+		api, err := a.connect(cmd.Context())
 		if err != nil {
 			return err
 		}
-		moved, err := api.Queue(args[0]).Redrive(cmd.Context(), client.RedriveOptions{IDs: args[1:], Limit: limit})
+		moved, err := api.Queue(args[0]).Redrive(cmd.Context(), o)
 		if err != nil {
 			return err
 		}
-		return a.print(map[string]any{"moved": moved}, func(out io.Writer) error {
-			_, err := fmt.Fprintf(out, "%d jobs are scheduled again\n", moved)
-			return err
-		})
+		return a.printLine(map[string]any{"moved": moved}, "%d jobs are scheduled again", moved)
 	}
 	return c
 }

@@ -11,48 +11,48 @@ import (
 	"github.com/sluicehq/sluice/cmd/sluice/internal/group"
 )
 
-// supervise passes signals on until the command has ended, and ends its group when the lock is lost
-// or the command has left something behind.
+// supervise passes signals on until the command has ended. It ends the group if the lock is lost,
+// and when the command leaves processes behind.
 func (r *lockRun) supervise(lock *client.Lock, g *group.Group, signals <-chan os.Signal) {
 	for {
 		select {
 		case s := <-signals:
-			_ = g.Signal(s) // a group that has just ended needs none
+			_ = g.Signal(s) // fails if the group has just ended
 		case <-lock.Context().Done():
 			r.app.note("sluice: %v; ending the command", context.Cause(lock.Context()))
-			g.End(r.left(lock))
+			g.End(r.graceLeft(lock))
 			<-g.Exited()
 			return
 		case <-g.Exited():
-			g.End(r.left(lock))
+			g.End(r.graceLeft(lock))
 			return
 		}
 	}
 }
 
-// left is how long a group may take to end: the grace, but no longer than the lease lasts; and no
-// time at all when another may hold the lock.
-func (r *lockRun) left(lock *client.Lock) time.Duration {
-	if err := lock.Err(); errors.Is(err, client.ErrStolen) || errors.Is(err, client.ErrForced) ||
-		errors.Is(err, client.ErrLockNotHeld) {
+// graceLeft returns how long the group may take to end: the grace, but no longer than the lease
+// lasts, and no time at all if another holder may have the lock.
+func (r *lockRun) graceLeft(lock *client.Lock) time.Duration {
+	err := lock.Err()
+	if errors.Is(err, client.ErrStolen) || errors.Is(err, client.ErrForced) || errors.Is(err, client.ErrLockNotHeld) {
 		return 0
 	}
 	return max(0, min(time.Duration(r.grace), time.Until(lock.ValidUntil())-r.killMargin()))
 }
 
-// finish releases the lock and makes the exit code.
+// finish releases the lock, and returns an error with the exit code.
 func (r *lockRun) finish(ctx context.Context, lock *client.Lock, g *group.Group) error {
 	lostBefore := lock.Err()
 	err := lock.Unlock(ctx)
 	code := g.ExitCode()
 	switch {
 	case lostBefore != nil:
-		return codedError{exitLost, fmt.Errorf("the command was ended (%d): %w", code, lostBefore)}
+		return codedError{exitLost, fmt.Errorf("the command was ended (exit code %d): %w", code, lostBefore)}
 	case errors.Is(err, client.ErrLockNotHeld), err != nil && lock.Err() != nil:
-		return codedError{exitLost, fmt.Errorf("the command had ended (%d), but the lock was lost before: %w", code,
-			err)}
+		err = fmt.Errorf("the lock was lost before the command ended (exit code %d): %w", code, err)
+		return codedError{exitLost, err}
 	case err != nil:
-		r.app.note("sluice: the lock is left to its TTL: %v", err)
+		r.app.note("sluice: the lock is not released and stays held until its TTL: %v", err)
 	}
 	if code == 0 {
 		return nil

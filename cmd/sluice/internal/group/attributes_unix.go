@@ -4,8 +4,9 @@ package group
 
 import "syscall"
 
-// attributes cannot tie the command to this process's life here, as they do on Linux.
+// attributes returns the attributes of the command. Unlike on Linux, the command is not killed with
+// this process.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// adopt leaves orphans to the system's first process, which reaps them.
+// adopt does nothing: the first process of the system reaps orphans.
 func adopt() {}

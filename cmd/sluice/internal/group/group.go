@@ -1,7 +1,7 @@
-// Package group runs a command in a process group of its own, and ends the whole group: a shell's
-// children and theirs, too.
+// Package group runs a command in a process group of its own, and ends the group: the command, its
+// children and their children.
 //
-// What leaves the group on purpose, as a daemon does with setsid, is out of reach.
+// It does not reach a process that leaves the group, as a daemon does with setsid.
 package group
 
 import (
@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// Group is a running command and whatever it has started.
+// Group is a running command with the processes that it has started.
 type Group struct {
 	cmd     *exec.Cmd
 	pgid    int
 	exited  chan struct{}
-	restore func() // gives the terminal back
+	restore func() // makes this process the foreground of the terminal again
 }
 
-// Start starts cmd. Its standard streams must be files or nil, so that what outlives the command
-// holds nobody up.
+// Start starts cmd. Its standard streams must be files or nil, so that a process that outlives the
+// command cannot block the wait for it.
 //
-// Where standard input is the terminal in whose foreground this process runs, the group takes the
-// foreground: keys such as Ctrl-C reach it, and it may read. On Linux the command is killed should
-// this process be.
+// If standard input is a terminal and this process is in its foreground, the group becomes the
+// foreground: it receives keys such as Ctrl-C, and may read. On Linux the kernel kills the command
+// if this process is killed.
 func Start(cmd *exec.Cmd) (*Group, error) {
 	g := &Group{cmd: cmd, exited: make(chan struct{}), restore: func() {}}
 	attributes := attributes()
@@ -37,14 +37,14 @@ func Start(cmd *exec.Cmd) (*Group, error) {
 	adopt()
 	started := make(chan error, 1)
 	go func() {
-		// The kernel kills the command when the thread that started it ends: it must not, before
-		// the command does.
+		// The kernel kills the command when the thread that started it ends, so that the thread
+		// must not end before the command.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // its state tells how it ended
+			_ = cmd.Wait() // ExitCode reads the state
 		}
 		close(g.exited)
 	}()
@@ -57,10 +57,12 @@ func Start(cmd *exec.Cmd) (*Group, error) {
 	return g, nil
 }
 
-// Exited is closed when the command itself has ended; others of its group may go on.
+// Exited returns a channel that is closed when the command has ended. Other processes of the group
+// may still run.
 func (g *Group) Exited() <-chan struct{} { return g.exited }
 
-// ExitCode is the command's after Exited: 128 + n when the signal n ended it, as shells have it.
+// ExitCode returns the exit code of the command after [Group.Exited]: 128 + n if the signal n ended
+// it, as in a shell.
 func (g *Group) ExitCode() int {
 	if status, ok := g.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())
@@ -68,30 +70,30 @@ func (g *Group) ExitCode() int {
 	return g.cmd.ProcessState.ExitCode()
 }
 
-// End ends the group: SIGTERM, and SIGKILL to what is left after grace. It returns when nothing is
-// left, and gives the terminal back.
+// End ends the group: with SIGTERM, and with SIGKILL those processes that still run after grace. It
+// returns when no process is left, and makes this process the foreground of the terminal again.
 func (g *Group) End(grace time.Duration) {
 	defer g.restore()
 	if grace > 0 && g.Signal(syscall.SIGTERM) == nil {
-		g.wake() // who is stopped could not obey
-		if g.gone(grace) {
+		g.wake() // a stopped process does not handle SIGTERM
+		if g.waitEmpty(grace) {
 			return
 		}
 	}
 	_ = g.Signal(syscall.SIGKILL)
-	g.gone(killWait)
+	g.waitEmpty(killWait)
 }
 
 const (
-	// killWait bounds how long the kernel may take to end what was killed; a process in
-	// uninterruptible sleep can take longer.
+	// killWait bounds the wait for killed processes. A process in uninterruptible sleep can take
+	// longer.
 	killWait = 2 * time.Second
-	poll     = 5 * time.Millisecond
+	// poll is the interval at which the group is checked for processes.
+	poll = 5 * time.Millisecond
 )
 
-// gone waits until the group has no process left, and reports false when that takes longer than
-// limit.
-func (g *Group) gone(limit time.Duration) bool {
+// waitEmpty waits until the group has no process, and reports false if that takes longer than limit.
+func (g *Group) waitEmpty(limit time.Duration) bool {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
 	ticker := time.NewTicker(poll)

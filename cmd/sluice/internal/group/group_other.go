@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Signal kills the command on a system without process groups, whatever the signal: what the
-// command has started is out of reach there.
+// Signal kills the command, because this system has no signals and no process groups. It does not
+// reach the processes that the command has started.
 func (g *Group) Signal(s os.Signal) error {
 	if s == syscall.SIGKILL || s == syscall.SIGTERM || s == os.Interrupt {
 		return g.cmd.Process.Kill()
@@ -19,11 +19,11 @@ func (g *Group) Signal(s os.Signal) error {
 
 func (g *Group) wake() {}
 
-// Forwarded are the signals to pass on to a group.
+// Forwarded returns the signals to pass on to a group.
 func Forwarded() []os.Signal { return []os.Signal{os.Interrupt} }
 
-// Unstoppable is empty here.
-func Unstoppable() []os.Signal { return nil }
+// Stopping returns no signals on this system.
+func Stopping() []os.Signal { return nil }
 
 func (g *Group) alive() bool {
 	select {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Signal sends a signal to every process of the group. It is an error when there is none.
+// Signal sends a signal to every process of the group. It returns an error if the group has none.
 func (g *Group) Signal(s os.Signal) error {
 	number, ok := s.(syscall.Signal)
 	if !ok {
@@ -19,24 +19,23 @@ func (g *Group) Signal(s os.Signal) error {
 	return syscall.Kill(-g.pgid, number)
 }
 
-// wake lets stopped processes go on.
+// wake continues stopped processes.
 func (g *Group) wake() { _ = g.Signal(syscall.SIGCONT) }
 
-// Forwarded are the signals to pass on to a group.
+// Forwarded returns the signals to pass on to a group.
 func Forwarded() []os.Signal {
 	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
 		syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT}
 }
 
-// Unstoppable are the signals that would stop this process, and with it whatever it has to do in
-// time.
-func Unstoppable() []os.Signal { return []os.Signal{syscall.SIGTSTP} }
+// Stopping returns the signals that would stop this process until it is continued.
+func Stopping() []os.Signal { return []os.Signal{syscall.SIGTSTP} }
 
-// alive tells whether the group has a process. Orphans that became this process's children are
-// reaped, or they would count for ever.
+// alive reports whether the group has a process. It reaps orphans that this process has adopted,
+// which would otherwise belong to the group forever.
 func (g *Group) alive() bool {
 	select {
-	case <-g.exited: // the command itself is reaped by its Wait
+	case <-g.exited: // cmd.Wait has reaped the command
 		for {
 			if pid, err := syscall.Wait4(-g.pgid, nil, syscall.WNOHANG, nil); pid <= 0 || err != nil {
 				break
@@ -48,7 +47,7 @@ func (g *Group) alive() bool {
 	return syscall.Kill(-g.pgid, 0) == nil
 }
 
-// inForeground tells whether f is a terminal in whose foreground this process's group is.
+// inForeground reports whether f is a terminal whose foreground is the group of this process.
 func inForeground(f *os.File) bool {
 	foreground, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
 	return err == nil && foreground == unix.Getpgrp()
@@ -58,8 +57,8 @@ func takeForeground(a *syscall.SysProcAttr, terminal *os.File) {
 	a.Foreground, a.Ctty = true, int(terminal.Fd())
 }
 
-// regainForeground puts this process's group back. A background process that does so is stopped by
-// SIGTTOU unless it ignores that.
+// regainForeground makes the group of this process the foreground of the terminal. The kernel would
+// stop a background process that does so with SIGTTOU, unless it ignores the signal.
 func regainForeground(terminal *os.File) {
 	signal.Ignore(syscall.SIGTTOU)
 	defer signal.Reset(syscall.SIGTTOU)

@@ -1,4 +1,4 @@
-// Package human reads and writes durations and instants as people do.
+// Package human parses and formats durations and times for people.
 package human
 
 import (
@@ -16,8 +16,8 @@ const (
 
 var errDuration = errors.New(`must be a number with a unit, such as 500ms, 90s, 5m, 1h30m, 2d or 1w`)
 
-// ParseDuration reads what time.ParseDuration does, and days and weeks: "1d12h". A number without a
-// unit is only right when it is 0.
+// ParseDuration parses a duration like time.ParseDuration, with days and weeks in addition:
+// "1d12h". The only number without a unit is 0.
 func ParseDuration(text string) (time.Duration, error) {
 	rest, negative := strings.CutPrefix(strings.TrimSpace(text), "-")
 	if rest == "" {
@@ -25,18 +25,18 @@ func ParseDuration(text string) (time.Duration, error) {
 	}
 	var total time.Duration
 	for _, unit := range []struct {
-		name string
-		is   time.Duration
+		name   string
+		length time.Duration
 	}{{"w", week}, {"d", day}} {
 		count, after, found := strings.Cut(rest, unit.name)
 		if !found {
 			continue
 		}
 		n, err := strconv.ParseFloat(count, 64)
-		if err != nil || !(n >= 0 && n <= float64((1<<62)/unit.is)) { // NaN fails too
+		if err != nil || !(n >= 0 && n <= float64((1<<62)/unit.length)) { // also refuses NaN
 			return 0, errDuration
 		}
-		total += time.Duration(n * float64(unit.is))
+		total += time.Duration(n * float64(unit.length))
 		rest = after
 	}
 	if rest != "" {
@@ -52,8 +52,8 @@ func ParseDuration(text string) (time.Duration, error) {
 	return total, nil
 }
 
-// Duration writes d in the two largest units that say enough: "2d3h", "1h30m", "5m12s", "3.2s",
-// "85ms".
+// Duration formats d in its two largest units: "2d3h", "1h30m", "5m12s"; below a minute as "42s",
+// "3.2s" or "85ms".
 func Duration(d time.Duration) string {
 	if d < 0 {
 		return "-" + Duration(-d)
@@ -82,7 +82,7 @@ func pair(d, large time.Duration, largeName string, small time.Duration, smallNa
 	return out
 }
 
-// When writes how far t is from now: "in 5m", "3s ago", "now".
+// When formats the distance of t from now: "in 5m", "3s ago", "now".
 func When(t, now time.Time) string {
 	switch d := t.Sub(now).Round(time.Millisecond); {
 	case d >= time.Second:
@@ -94,8 +94,8 @@ func When(t, now time.Time) string {
 	}
 }
 
-// Instant writes t in its location to the second, and its distance from now: "2026-01-02 15:04:05
-// (in 5m)".
+// Instant formats t in the time zone of now, with its distance from now: "2026-01-02 15:04:05 (in
+// 5m)". The zero time is "-".
 func Instant(t, now time.Time) string {
 	if t.IsZero() {
 		return "-"

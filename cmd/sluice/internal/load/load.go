@@ -1,5 +1,5 @@
-// Package load puts a measured load on something: at a rate, or with so many calls at once, bounded
-// in time and in number.
+// Package load makes calls at a rate or with a number of concurrent calls, and measures their
+// latency.
 package load
 
 import (
@@ -10,41 +10,49 @@ import (
 	"time"
 )
 
-// Plan says how much load to put on, and for how long.
+// Plan describes a load.
 type Plan struct {
-	// Rate is how many calls begin in a second; zero is as many as Concurrency allows.
+	// Rate is the number of calls that begin per second. Zero means as many as Concurrency allows.
 	Rate float64
-	// Concurrency is how many are under way at once, at most.
+	// Concurrency bounds the number of concurrent calls.
 	Concurrency int
-	// Duration and Count end the load, whichever comes first; a zero Count is no bound.
+	// Duration is the time after which the load ends.
 	Duration time.Duration
-	Count    int
-	// Progress is told how many calls have ended, about once a second. Nil: nobody.
+	// Count is the number of calls after which the load ends, unless Duration has passed before. Zero
+	// means no limit.
+	Count int
+	// Progress is called about once a second with the number of calls that have ended. It may be
+	// nil.
 	Progress func(done int, took time.Duration)
 }
 
-// Result is what came of it.
+// Result is the measurement of a load.
 type Result struct {
-	Calls   int            `json:"calls"`
-	Errors  map[string]int `json:"errors,omitempty"` // by what failed
+	Calls int `json:"calls"`
+	// Errors counts failed calls by the name of their error.
+	Errors  map[string]int `json:"errors,omitempty"`
 	Seconds float64        `json:"seconds"`
 	PerSec  float64        `json:"per_second"`
-	// Latencies in ms of the calls that succeeded; with a rate they count from when a call was to
-	// begin, so that a stalled API shows.
+
+	// P50, P90, P99 and Max are latencies in ms of the calls that succeeded. With a rate they are
+	// measured from the time at which a call was to begin, so that they include stalls.
 	P50 float64 `json:"p50_ms"`
 	P90 float64 `json:"p90_ms"`
 	P99 float64 `json:"p99_ms"`
 	Max float64 `json:"max_ms"`
 }
 
-// Run calls until the plan, or ctx, ends. call is given a number that no other call has; name says
-// what an error is counted as.
+// Run makes calls until the plan or ctx ends, and waits for the last one. The function call receives
+// the number of the call, from 0. The function name returns the name under which an error is
+// counted.
 func Run(ctx context.Context, plan Plan, call func(ctx context.Context, n int) error, name func(error) string) Result {
 	bounded, cancel := context.WithTimeout(ctx, plan.Duration)
 	defer cancel()
+
 	r := &recorder{errors: make(map[string]int), name: name}
 	started := time.Now()
-	stop := r.report(started, plan.Progress) //nolint:contextcheck // it ends with the last call, not with ctx
+	stop := r.report(started, plan.Progress) //nolint:contextcheck // ends with the last call, not with ctx
+
 	var wait sync.WaitGroup
 	next := make(chan ticket)
 	for range plan.Concurrency {
@@ -54,21 +62,22 @@ func Run(ctx context.Context, plan Plan, call func(ctx context.Context, n int) e
 			}
 		})
 	}
-	hand(bounded, plan, started, next)
+
+	schedule(bounded, plan, started, next)
 	close(next)
 	wait.Wait()
 	stop()
 	return r.result(time.Since(started))
 }
 
-// ticket is one call and when it was to begin.
+// ticket is a call and the time at which it is to begin.
 type ticket struct {
 	n   int
 	due time.Time
 }
 
-// hand gives out tickets, at the plan's rate.
-func hand(ctx context.Context, plan Plan, started time.Time, next chan<- ticket) {
+// schedule sends tickets at the rate of the plan.
+func schedule(ctx context.Context, plan Plan, started time.Time, next chan<- ticket) {
 	for n := 0; plan.Count == 0 || n < plan.Count; n++ {
 		due := time.Now()
 		if plan.Rate > 0 {
@@ -117,7 +126,7 @@ func (r *recorder) record(due time.Time, err error) {
 	r.took = append(r.took, took)
 }
 
-// report tells of the progress once a second until it is stopped.
+// report calls progress once a second until it is stopped.
 func (r *recorder) report(started time.Time, progress func(int, time.Duration)) (stop func()) {
 	if progress == nil {
 		return func() {}
@@ -149,7 +158,7 @@ func (r *recorder) result(took time.Duration) Result {
 	}
 }
 
-// quantile is by the nearest rank; sorted may be empty.
+// quantile returns the q-quantile of sorted by the nearest rank; 0 if sorted is empty.
 func quantile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 {
 		return 0

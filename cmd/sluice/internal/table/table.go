@@ -1,4 +1,4 @@
-// Package table writes aligned columns, in colour where that is wanted.
+// Package table formats tables with aligned and coloured columns.
 package table
 
 import (
@@ -10,9 +10,9 @@ import (
 // Colour is an ANSI colour of a cell.
 type Colour string
 
-// The colours. Plain is none.
+// The colours of a cell.
 const (
-	Plain  Colour = ""
+	Plain  Colour = "" // the terminal's own
 	Dim    Colour = "2"
 	Bold   Colour = "1"
 	Red    Colour = "31"
@@ -20,23 +20,23 @@ const (
 	Yellow Colour = "33"
 )
 
-// Cell is a text in a colour.
+// Cell is a text with its colour and alignment.
 type Cell struct {
 	Text   string
 	Colour Colour
-	Right  bool // aligned to the right, as numbers are
+	Right  bool // aligned to the right, for numbers
 }
 
-// Text is a plain cell.
+// Text returns a plain cell.
 func Text(s string) Cell { return Cell{Text: s} }
 
-// Table collects rows.
+// Table is a table.
 type Table struct {
 	colour bool
 	rows   [][]Cell
 }
 
-// New makes a table; without colour every cell is plain.
+// New returns a table with a header. If colour is false, every cell is plain.
 func New(colour bool, header ...string) *Table {
 	t := &Table{colour: colour}
 	if len(header) > 0 {
@@ -49,18 +49,18 @@ func New(colour bool, header ...string) *Table {
 	return t
 }
 
-// Row adds a row.
+// Row appends a row. Control characters in its texts become spaces.
 func (t *Table) Row(cells ...Cell) {
 	for i := range cells {
 		cells[i].Text = oneLine(cells[i].Text)
 		if cells[i].Right && len(t.rows) > 0 && i < len(t.rows[0]) {
-			t.rows[0][i].Right = true // the heading stands over its numbers
+			t.rows[0][i].Right = true // align the header with the numbers
 		}
 	}
 	t.rows = append(t.rows, cells)
 }
 
-// Write writes the rows, each column as wide as its widest cell.
+// Write writes the table to w. Each column is as wide as its widest cell.
 func (t *Table) Write(w io.Writer) error {
 	var widths []int
 	for _, row := range t.rows {
@@ -87,7 +87,8 @@ func (t *Table) Write(w io.Writer) error {
 	return err
 }
 
-// Paint colours a text where that is wanted.
+// Paint returns the text with the escape sequences for a colour, or unchanged if colours are not
+// wanted.
 func Paint(wanted bool, c Colour, text string) string {
 	if !wanted || c == Plain || text == "" {
 		return text
@@ -95,8 +96,8 @@ func Paint(wanted bool, c Colour, text string) string {
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
-// oneLine keeps what others have written, a job's error for example, from moving the cursor or
-// changing the terminal.
+// oneLine replaces control characters. A text from another party, such as a job's error, could
+// otherwise control the terminal.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
