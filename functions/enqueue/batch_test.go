@@ -149,7 +149,7 @@ func TestBatch(t *testing.T) {
 
 	t.Run("a defect is a 500 and its stack is only in the log", func(t *testing.T) {
 		f := start(t)
-		f.api.jobs = jobs.New(nil, f.outbox, f.api.log) // every call of Redis panics
+		f.jobs = jobs.New(nil, f.outbox, f.log) // every call of Redis panics
 		a := f.WantProblem(t, http.StatusInternalServerError, "internal", http.MethodPost, jobsPath+"/batch",
 			mixedBatch(2))
 		for _, secret := range []string{"nil pointer", "goroutine", "enqueue.go"} {

@@ -38,8 +38,7 @@ func (b *newJob) parse(f fault.Fields, queue delayqueue.QueueType, traceparent s
 	j := b.job(&f)
 	j.Trace = traceparent
 
-	var unsuitable *fault.Error
-	if errors.As(j.CheckFor(queue), &unsuitable) {
+	if unsuitable, ok := errors.AsType[*fault.Error](j.CheckFor(queue)); ok {
 		f = append(f, unsuitable.Fields...)
 	}
 

@@ -13,7 +13,7 @@ import (
 	"github.com/sluicehq/sluice/shared/instant"
 )
 
-func TestEveryMistakeInAJobIsNamed(t *testing.T) {
+func TestInvalidJob(t *testing.T) {
 	f := start(t)
 	long := strings.Repeat("x", 129)
 	for name, c := range map[string]struct {
@@ -102,7 +102,7 @@ func manyHeaders(n int, value string) object {
 	return out
 }
 
-func TestRequestsThatReachNothingSayWhat(t *testing.T) {
+func TestInvalidRequest(t *testing.T) {
 	f := start(t)
 	f.post(t, jobsPath, object{"payload": 1, "id": "a"})
 	for name, c := range map[string]struct {
@@ -163,87 +163,89 @@ func TestRequestsThatReachNothingSayWhat(t *testing.T) {
 		http.MethodPost)
 }
 
-func TestPayloadsAreKeptAsTheyAreUpToTheirLimit(t *testing.T) {
-	f := start(t)
-	for name, payload := range map[string]string{
-		"null": `null`, "number": `-1.50e+3`, "object": `{ "b" : 1, "a" : [ "<é🙂>" ] }`, "escaped": `"\u0000\ufffe"`,
-		"largest": `"` + strings.Repeat("x", delayqueue.MaxPayload-2) + `"`,
-	} {
-		f.Want(t, http.StatusAccepted, http.MethodPost, jobsPath, `{"id":"`+name+`","payload":`+payload+`}`)
-		got, err := f.queues.Get(t.Context(), "orders", name)
-		require.NoError(t, err)
-		require.Equal(t, payload, string(got.Payload))
-	}
-	over := `"` + strings.Repeat("x", delayqueue.MaxPayload-1) + `"`
-	for name, a := range map[string]apitest.Reply{
-		"a job":    f.Send(t, http.MethodPost, jobsPath, `{"payload":`+over+`}`),
-		"a change": f.Send(t, http.MethodPatch, jobsPath+"/null", `{"payload":`+over+`}`),
-		"a body":   f.Send(t, http.MethodPost, jobsPath, `{"payload":1,"headers":{"a":"`+strings.Repeat("x", 1<<20)+`"}}`),
-	} {
-		require.Equal(t, http.StatusRequestEntityTooLarge, a.Status, name)
-		require.Equal(t, "payload_too_large", a.Body["code"], name)
-	}
-}
-
-func TestAJobIsDueWhenItsCallerSaid(t *testing.T) {
-	f := start(t)
-	target := time.Now().Add(48 * time.Hour).Truncate(time.Millisecond)
-	for name, c := range map[string]struct {
-		body object
-		want time.Time
-	}{
-		"neither is now": {object{}, time.Now()},
-		"a delay":        {object{"delay_ms": 60_000}, time.Now().Add(time.Minute)},
-		"ten years":      {object{"delay_ms": int64(3650) * 86_400_000}, time.Now().Add(3650 * 24 * time.Hour)},
-		"a time":         {object{"run_at": instant.Format(target)}, target},
-		"a time with a zone": {object{"run_at": target.In(time.FixedZone("", 7200)).Format(time.RFC3339Nano)},
-			target},
-		"the past is now":      {object{"run_at": "2001-01-01T00:00:00.000Z"}, time.Now()},
-		"before 1970 is now":   {object{"run_at": "1969-07-20T20:17:40Z"}, time.Now()},
-		"the year 1 is now":    {object{"run_at": "0001-01-01T00:00:00Z"}, time.Now()},
-		"a delay of zero, too": {object{"delay_ms": 0}, time.Now()},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c.body["payload"] = 1
-			a := f.post(t, jobsPath, c.body)
-			require.Equal(t, "scheduled", a.Body["state"])
-			require.Equal(t, "orders", a.Body["queue"])
-			require.EqualValues(t, 0, a.Body["attempt"])
-			require.NotEmpty(t, a.Body["id"])
-			text, _ := a.Body["run_at"].(string)
-			at, err := time.Parse("2006-01-02T15:04:05.000Z", text)
+func TestEnqueue(t *testing.T) {
+	t.Run("payloads are kept byte by byte up to their limit", func(t *testing.T) {
+		f := start(t)
+		for name, payload := range map[string]string{
+			"null": `null`, "number": `-1.50e+3`, "object": `{ "b" : 1, "a" : [ "<é🙂>" ] }`, "escaped": `"\u0000\ufffe"`,
+			"largest": `"` + strings.Repeat("x", delayqueue.MaxPayload-2) + `"`,
+		} {
+			f.Want(t, http.StatusAccepted, http.MethodPost, jobsPath, `{"id":"`+name+`","payload":`+payload+`}`)
+			got, err := f.queues.Get(t.Context(), "orders", name)
 			require.NoError(t, err)
-			require.WithinDuration(t, c.want, at, 10*time.Second)
-			if c.want.Equal(target) {
-				require.True(t, at.Equal(target), "an absolute time is exact: %s", text)
-			}
-		})
-	}
-}
+			require.Equal(t, payload, string(got.Payload))
+		}
+		over := `"` + strings.Repeat("x", delayqueue.MaxPayload-1) + `"`
+		for name, a := range map[string]apitest.Reply{
+			"a job":    f.Send(t, http.MethodPost, jobsPath, `{"payload":`+over+`}`),
+			"a change": f.Send(t, http.MethodPatch, jobsPath+"/null", `{"payload":`+over+`}`),
+			"a body":   f.Send(t, http.MethodPost, jobsPath, `{"payload":1,"headers":{"a":"`+strings.Repeat("x", 1<<20)+`"}}`),
+		} {
+			require.Equal(t, http.StatusRequestEntityTooLarge, a.Status, name)
+			require.Equal(t, "payload_too_large", a.Body["code"], name)
+		}
+	})
 
-func TestAKnownIDIsADuplicateAndSaysWhenTheContentIsAnother(t *testing.T) {
-	f := start(t)
-	first := f.post(t, jobsPath, object{"payload": object{"n": 1}, "id": "a", "delay_ms": 60_000})
-	again := f.Want(t, http.StatusOK, http.MethodPost, jobsPath,
-		object{"payload": object{"n": 1}, "id": "a", "delay_ms": 90_000})
-	require.Equal(t, true, again.Body["duplicate"])
-	require.Nil(t, again.Body["payload_differs"])
-	require.Equal(t, first.Body["run_at"], again.Body["run_at"], "the job as it stands")
-	other := f.Want(t, http.StatusOK, http.MethodPost, jobsPath, object{"payload": object{"n": 2}, "id": "a"})
-	require.Equal(t, true, other.Body["duplicate"])
-	require.Equal(t, true, other.Body["payload_differs"])
-	require.JSONEq(t, `{"n":1}`, string(f.payload(t, "a")))
-}
+	t.Run("the due time is the one that the caller gave", func(t *testing.T) {
+		f := start(t)
+		target := time.Now().Add(48 * time.Hour).Truncate(time.Millisecond)
+		for name, c := range map[string]struct {
+			body object
+			want time.Time
+		}{
+			"neither is now": {object{}, time.Now()},
+			"a delay":        {object{"delay_ms": 60_000}, time.Now().Add(time.Minute)},
+			"ten years":      {object{"delay_ms": int64(3650) * 86_400_000}, time.Now().Add(3650 * 24 * time.Hour)},
+			"a time":         {object{"run_at": instant.Format(target)}, target},
+			"a time with a zone": {object{"run_at": target.In(time.FixedZone("", 7200)).Format(time.RFC3339Nano)},
+				target},
+			"the past is now":      {object{"run_at": "2001-01-01T00:00:00.000Z"}, time.Now()},
+			"before 1970 is now":   {object{"run_at": "1969-07-20T20:17:40Z"}, time.Now()},
+			"the year 1 is now":    {object{"run_at": "0001-01-01T00:00:00Z"}, time.Now()},
+			"a delay of zero, too": {object{"delay_ms": 0}, time.Now()},
+		} {
+			t.Run(name, func(t *testing.T) {
+				c.body["payload"] = 1
+				a := f.post(t, jobsPath, c.body)
+				require.Equal(t, "scheduled", a.Body["state"])
+				require.Equal(t, "orders", a.Body["queue"])
+				require.EqualValues(t, 0, a.Body["attempt"])
+				require.NotEmpty(t, a.Body["id"])
+				text, _ := a.Body["run_at"].(string)
+				at, err := time.Parse("2006-01-02T15:04:05.000Z", text)
+				require.NoError(t, err)
+				require.WithinDuration(t, c.want, at, 10*time.Second)
+				if c.want.Equal(target) {
+					require.True(t, at.Equal(target), "an absolute time is exact: %s", text)
+				}
+			})
+		}
+	})
 
-func TestTheHeaderIdempotencyKeyIsTheID(t *testing.T) {
-	f := start(t)
-	a := f.Want(t, http.StatusAccepted, http.MethodPost, jobsPath, object{"payload": 1}, "Idempotency-Key", "key-1")
-	require.Equal(t, "key-1", a.Body["id"])
-	f.Want(t, http.StatusOK, http.MethodPost, jobsPath, object{"payload": 1}, "Idempotency-Key", "key-1")
-	f.Want(t, http.StatusOK, http.MethodPost, jobsPath, object{"payload": 1, "id": "key-1"}, "Idempotency-Key", "key-1")
-	differ := f.Want(t, http.StatusBadRequest, http.MethodPost, jobsPath, object{"payload": 1, "id": "key-1"},
-		"Idempotency-Key", "key-2")
-	require.Equal(t, []string{"Idempotency-Key"}, apitest.InvalidFields(t, differ.Body))
-	bad := f.Want(t, http.StatusBadRequest, http.MethodPost, jobsPath, object{"payload": 1}, "Idempotency-Key", "a b")
-	require.Equal(t, []string{"id"}, apitest.InvalidFields(t, bad.Body))
+	t.Run("an existing ID is a duplicate, and another content is reported", func(t *testing.T) {
+		f := start(t)
+		first := f.post(t, jobsPath, object{"payload": object{"n": 1}, "id": "a", "delay_ms": 60_000})
+		again := f.Want(t, http.StatusOK, http.MethodPost, jobsPath,
+			object{"payload": object{"n": 1}, "id": "a", "delay_ms": 90_000})
+		require.Equal(t, true, again.Body["duplicate"])
+		require.Nil(t, again.Body["payload_differs"])
+		require.Equal(t, first.Body["run_at"], again.Body["run_at"], "the job as it stands")
+		other := f.Want(t, http.StatusOK, http.MethodPost, jobsPath, object{"payload": object{"n": 2}, "id": "a"})
+		require.Equal(t, true, other.Body["duplicate"])
+		require.Equal(t, true, other.Body["payload_differs"])
+		require.JSONEq(t, `{"n":1}`, string(f.payload(t, "a")))
+	})
+
+	t.Run("the header Idempotency-Key is the ID", func(t *testing.T) {
+		f := start(t)
+		a := f.Want(t, http.StatusAccepted, http.MethodPost, jobsPath, object{"payload": 1}, "Idempotency-Key", "key-1")
+		require.Equal(t, "key-1", a.Body["id"])
+		f.Want(t, http.StatusOK, http.MethodPost, jobsPath, object{"payload": 1}, "Idempotency-Key", "key-1")
+		f.Want(t, http.StatusOK, http.MethodPost, jobsPath, object{"payload": 1, "id": "key-1"}, "Idempotency-Key", "key-1")
+		differ := f.Want(t, http.StatusBadRequest, http.MethodPost, jobsPath, object{"payload": 1, "id": "key-1"},
+			"Idempotency-Key", "key-2")
+		require.Equal(t, []string{"Idempotency-Key"}, apitest.InvalidFields(t, differ.Body))
+		bad := f.Want(t, http.StatusBadRequest, http.MethodPost, jobsPath, object{"payload": 1}, "Idempotency-Key", "a b")
+		require.Equal(t, []string{"id"}, apitest.InvalidFields(t, bad.Body))
+	})
 }

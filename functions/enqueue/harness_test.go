@@ -78,9 +78,9 @@ func wire(t testing.TB, r *redistest.Redis, timeout time.Duration) *fixture {
 func (f *fixture) loseDynamoDB() (restore func()) {
 	options := f.aws.DynamoDB.Options()
 	options.BaseEndpoint, options.Retryer = aws.String("http://127.0.0.1:1"), aws.NopRetryer{}
-	before := f.api.jobs
-	f.api.jobs = jobs.New(f.queues, outbox.New(dynamodb.New(options), "none"), f.api.log)
-	return func() { f.api.jobs = before }
+	before := f.jobs
+	f.jobs = jobs.New(f.queues, outbox.New(dynamodb.New(options), "none"), f.log)
+	return func() { f.jobs = before }
 }
 
 // restartRedis restarts a Redis that was stopped, and waits until the function reaches it.

@@ -122,11 +122,7 @@ func (w *worker) maintain(ctx context.Context) {
 
 // claim claims due jobs and delivers them in a goroutine. It returns how long nothing will be due.
 func (w *worker) claim(ctx context.Context) (time.Duration, error) {
-	if w.inFlight.Acquire(ctx, 1) != nil {
-		return 0, nil // ctx has ended, which the caller notices
-	}
-	if err := w.jobs.EnsurePause(ctx, w.queue, w.shard); err != nil {
-		w.inFlight.Release(1)
+	if err := w.inFlight.Acquire(ctx, 1); err != nil {
 		return 0, err
 	}
 	claims, err := w.queues.Claim(ctx, w.queue, w.shard, w.cfg.ClaimSize, w.cfg.Lease)
@@ -156,6 +152,10 @@ func untilNext(c delayqueue.Claims) time.Duration {
 
 // deliver sends claimed jobs and records the outcome of each. It continues after claiming has ended.
 func (w *worker) deliver(claims delayqueue.Claims, claimed time.Time) {
+	if allowed, err := w.jobs.MaySend(w.run.work, w.queue, w.shard, claims.Now); !allowed {
+		w.putBack(claims.Jobs, claimed, err)
+		return
+	}
 	results := w.sender.Send(w.run.work, w.queue, w.url, claims.Jobs)
 	sent := claims.Now.Add(time.Since(claimed)) // by Redis' clock
 	var accepted []delayqueue.Claimed
@@ -188,6 +188,22 @@ func (w *worker) deliver(claims delayqueue.Claims, claimed time.Time) {
 			return err
 		})
 	}
+}
+
+// putBack requeues jobs of a paused queue, or of one of which nobody knows whether it is paused.
+func (w *worker) putBack(jobs []delayqueue.Claimed, claimed time.Time, cause error) {
+	if cause != nil {
+		w.log.Error("jobs are not sent: it is unknown whether their queue is paused", "queue", w.queue,
+			"cause", cause.Error())
+	}
+	refused := make([]delayqueue.Refused, len(jobs))
+	for i, job := range jobs {
+		refused[i] = delayqueue.Refused{Job: job, Delay: w.cfg.Poll}
+	}
+	w.record(claimed.Add(w.cfg.Lease), func(ctx context.Context) error {
+		_, err := w.queues.Requeue(ctx, w.queue, w.shard, refused)
+		return err
+	})
 }
 
 // record repeats a write to Redis until it succeeds or the lease has ended. After that the jobs belong

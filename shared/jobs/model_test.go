@@ -15,7 +15,7 @@ import (
 func TestModel(t *testing.T) {
 	c := startCluster(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &model{T: rt, world: newWorld(rt, t, c)}
+		m := &model{T: rt, world: newWorld(t, rt, c)}
 		m.flush()
 		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
 			m.step()
@@ -72,8 +72,8 @@ func (m *model) call() func(*process) {
 	id := rapid.SampledFrom([]string{"a", "b"}).Draw(m.T, "job")
 	delay := rapid.SampledFrom([]time.Duration{0, far}).Draw(m.T, "delay")
 	payload := fmt.Sprint(rapid.IntRange(0, 9).Draw(m.T, "payload"))
-	switch rapid.SampledFrom([]string{"enqueue", "enqueue", "cancel", "cancel", "reschedule", "get", "pause", "resume"}).
-		Draw(m.T, "call") {
+	kinds := []string{"enqueue", "enqueue", "cancel", "cancel", "reschedule", "get", "pause", "resume"}
+	switch rapid.SampledFrom(kinds).Draw(m.T, "call") {
 	case "enqueue":
 		job := delayqueue.Job{
 			ID: id, Payload: json.RawMessage(payload), Delay: delay, Durable: rapid.Bool().Draw(m.T, "durable"),

@@ -45,13 +45,15 @@ func (s *Service) Pauses(ctx context.Context) (map[string]delayqueue.Pause, erro
 	return s.outbox.Pauses(ctx)
 }
 
-// EnsurePause makes sure that a shard in Redis knows whether its queue is paused. A Redis that has
-// lost its data does not, and must not hand out jobs before it does. Errors: store_unavailable.
-func (s *Service) EnsurePause(ctx context.Context, queue string, shard int) error {
+// MaySend reports whether jobs that were just claimed from a shard may be sent. They may not if their
+// queue is paused: a Redis that lost its data hands them out all the same. now is the time of the claim.
+// Errors: store_unavailable.
+func (s *Service) MaySend(ctx context.Context, queue string, shard int, now time.Time) (bool, error) {
 	if s.outbox == nil {
-		return nil
+		return true, nil
 	}
-	return s.queues.EnsurePause(ctx, queue, shard, s.readPause(queue))
+	pause, err := s.queues.CurrentPause(ctx, queue, shard, now, s.readPause(queue))
+	return err == nil && !pause.Paused, err
 }
 
 // ReloadPause stores in Redis what DynamoDB says about the pause of a queue. Errors:

@@ -82,7 +82,8 @@ func (s *Service) sendItems(ctx context.Context, queue string, items []*outbox.I
 	for i, item := range items {
 		j := &item.Job
 		jobs[i] = delayqueue.Claimed{
-			ID: j.ID, Attempt: 1, RunAt: j.RunAt, Payload: j.Payload, Group: j.Group, Headers: j.Headers, Trace: j.Trace,
+			ID: j.ID, Attempt: 1, RunAt: j.RunAt, Payload: j.Payload,
+			Group: j.Group, Headers: j.Headers, Trace: j.Trace,
 		}
 	}
 

@@ -43,7 +43,8 @@ func places() map[string]func(*scenario) {
 		"a due job in both stores": func(s *scenario) {
 			job, err := delayqueue.Job{ID: s.id, Payload: json.RawMessage(`1`)}.Normalize()
 			require.NoError(s.t, err)
-			require.NoError(s.t, s.api.queues.EnqueueAccepted(context.Background(), queue, []delayqueue.Job{job})[0].Err)
+			inRedis := s.api.queues.EnqueueAccepted(context.Background(), queue, []delayqueue.Job{job})
+			require.NoError(s.t, inRedis[0].Err)
 			withoutRedis(func() { s.enqueue(0, false) }, s.api)
 		},
 		"a due durable job":   func(s *scenario) { s.enqueue(0, true) },
@@ -54,7 +55,7 @@ func places() map[string]func(*scenario) {
 		},
 		"a job that the outbox sent": func(s *scenario) {
 			s.enqueue(0, true)
-			time.Sleep(2 * time.Millisecond)
+			awaitDue()
 			withoutRedis(func() { s.dispatch(s.dispatcher) }, s.dispatcher)
 			require.Equal(s.t, 1, s.job(s.id).sent)
 		},
@@ -87,7 +88,7 @@ func TestEveryStep(t *testing.T) {
 			runs++
 			s := &scenario{world: shared.again(t), id: redistest.Name("job")}
 			place(s)
-			time.Sleep(2 * time.Millisecond) // due times are rounded up
+			awaitDue()
 			p.run(map[int]event{at: interfere(s)}, func() { operation(s, p) })
 			done = at >= p.calls
 			s.finish()

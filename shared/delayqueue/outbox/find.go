@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -131,13 +132,13 @@ func (s *selection) query(table *string, bucket int) *dynamodb.QueryInput {
 		},
 		ExpressionAttributeNames: map[string]string{"#lease": "lease"},
 	}
-	filter := "#lease <= :free"
+	filters := []string{"#lease <= :free"}
 	for i, queue := range s.except {
 		name := ":queue" + strconv.Itoa(i)
 		in.ExpressionAttributeNames["#queue"], in.ExpressionAttributeValues[name] = "queue", str(queue)
-		filter += " AND #queue <> " + name
+		filters = append(filters, "#queue <> "+name)
 	}
-	in.FilterExpression = aws.String(filter)
+	in.FilterExpression = aws.String(strings.Join(filters, " AND "))
 	return in
 }
 

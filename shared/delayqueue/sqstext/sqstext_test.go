@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestSQSTakesTextWithoutControlCharacters(t *testing.T) {
+func TestText(t *testing.T) {
 	for text, taken := range map[string]bool{
 		"a": true, " ": true, "a\tb\nc\r": true, "é 日本 🙂": true, "\u007f": true, "\uFFFD": true, "\u2028": true,
 		// a lone surrogate
@@ -18,7 +18,7 @@ func TestSQSTakesTextWithoutControlCharacters(t *testing.T) {
 	}
 }
 
-func TestSQSTakesNamesOfAttributes(t *testing.T) {
+func TestName(t *testing.T) {
 	for name, taken := range map[string]bool{
 		"a": true, "A-b_c.9": true, "traceparent": true, strings.Repeat("a", MaxName): true,
 		"": false, "a b": false, ".a": false, "a.": false, "a..b": false, "é": false, "a:b": false,
@@ -28,7 +28,7 @@ func TestSQSTakesNamesOfAttributes(t *testing.T) {
 	}
 }
 
-func TestNamesOfAWSAndSluiceAreReserved(t *testing.T) {
+func TestReserved(t *testing.T) {
 	for name, reserved := range map[string]bool{
 		"sluice-job-id": true, "Sluice-x": true, "AWS.x": true, "amazon.x": true, "awsx": false, "sluice": false,
 		"x-sluice-": false,

@@ -19,6 +19,9 @@ const maxMoveFailures = 3
 // far is a delay that no test waits for.
 const far = time.Hour
 
+// awaitDue waits until jobs without a delay are due, whose due time is rounded up to a millisecond.
+func awaitDue() { <-time.After(2 * time.Millisecond) }
+
 // testingT is what a test of this package and a rapid test have in common.
 type testingT interface {
 	require.TestingT
@@ -63,7 +66,8 @@ type answers struct {
 	enqueuing, enqueuers int // concurrent calls, and all calls
 }
 
-func newWorld(t testingT, tb testing.TB, c *cluster) *world {
+func newWorld(tb testing.TB, t testingT, c *cluster) *world {
+	tb.Helper()
 	table := c.table(tb)
 	return &world{
 		t: t, cluster: c, jobs: make(map[string]*answers), api: c.start(tb, table), otherAPI: c.start(tb, table),
@@ -216,106 +220,6 @@ func (w *world) resume(p *process) {
 	w.resumes++
 	_ = p.Resume(context.Background(), queue)
 	w.resumes++
-}
-
-// dispatch does what a dispatcher does: it moves the outbox to Redis and sends from there, or from the
-// outbox while it cannot reach Redis.
-func (w *world) dispatch(p *process) {
-	ctx := context.Background()
-	t := w.begin(p, p.queues.Ping(ctx) != nil)
-	defer t.end()
-	if t.fromOutbox {
-		_, _ = p.SendDue(ctx, ctx, Sending{
-			Queues: map[string]string{queue: "url"}, Lease: time.Minute,
-			Send: func(_ context.Context, _ string, jobs []delayqueue.Claimed) []bool { return t.send(jobs) },
-		})
-		return
-	}
-
-	failures := 0
-	for {
-		moved, err := p.MoveToRedis(ctx, time.Minute)
-		if err != nil {
-			failures++
-		}
-		if failures == maxMoveFailures {
-			for _, j := range w.jobs { // what the outbox sent is perhaps not recorded
-				j.mayRepeat = true
-			}
-		}
-		if failures == maxMoveFailures || err == nil && moved == 0 {
-			break
-		}
-	}
-	if p.EnsurePause(ctx, queue, 0) != nil {
-		return
-	}
-	claims, err := p.queues.Claim(ctx, queue, 0, 100, time.Minute)
-	if err != nil || len(claims.Jobs) == 0 {
-		return
-	}
-	t.send(claims.Jobs)
-	_, _ = p.queues.Accept(ctx, queue, 0, claims.Jobs)
-	p.RemoveSent(ctx, queue, claims.Jobs)
-}
-
-// turn is one turn of a dispatcher.
-type turn struct {
-	*world
-
-	process    *process
-	fromOutbox bool // it cannot reach Redis
-	paused     bool // when it began
-	pause      int  // the number of that pause
-	injected   int  // failures before it sent
-	sent       []*answers
-}
-
-// begin begins a turn. A job that is in both stores can be sent twice when two dispatchers overlap of
-// which only one can reach Redis.
-func (w *world) begin(p *process, fromOutbox bool) *turn {
-	for _, other := range w.turns {
-		if other.fromOutbox != fromOutbox {
-			for _, j := range w.jobs {
-				j.mayRepeat = true
-			}
-		}
-	}
-	t := &turn{world: w, process: p, fromOutbox: fromOutbox, paused: w.paused, pause: w.pauses}
-	w.turns = append(w.turns, t)
-	return t
-}
-
-// send stands in for SQS, which accepts everything.
-func (t *turn) send(jobs []delayqueue.Claimed) []bool {
-	t.injected = t.process.injected
-	accepted := make([]bool, len(jobs))
-	for i, claimed := range jobs {
-		accepted[i] = true
-		id, j := claimed.ID, t.jobs[claimed.ID]
-		if j == nil {
-			continue // of an earlier test on the same stores
-		}
-		require.False(t.world.t, t.paused && t.world.paused && t.pause == t.pauses, "job %s of a paused queue is sent", id)
-		require.False(t.world.t, j.canceled, "job %s is sent after its cancellation: %+v", id, *j)
-		require.False(t.world.t, j.missing, "job %s is sent after it was not found: %+v", id, *j)
-		require.False(t.world.t, j.later, "job %s is sent before its new time: %+v", id, *j)
-		require.Contains(t.world.t, j.payloads, string(claimed.Payload), "job %s is sent with an old payload", id)
-		require.True(t.world.t, j.sent == 0 || j.mayRepeat, "job %s is sent twice: %+v", id, *j)
-		j.sent++
-		t.sent = append(t.sent, j)
-	}
-	return accepted
-}
-
-// end ends a turn. If a store failed after the turn had sent, the outcome may not be recorded.
-func (t *turn) end() {
-	t.turns = slices.DeleteFunc(t.turns, func(other *turn) bool { return other == t })
-	if t.process.injected > t.injected {
-		for _, j := range t.sent {
-			j.mayRepeat = true
-		}
-	}
 }
 
 // finish ends all outages, lets a dispatcher work, and checks every job once more.
