@@ -21,26 +21,27 @@ for i = 1, jobs do ids[i] = ARGV[2 + 2 * i] end
 local records = call('HMGET', KEYS.jobs, unpack(ids))
 local reply, accepted, awaiting, done, writes = {}, {}, {}, {}, {}
 for i, id in ipairs(ids) do
-  local attempt, max, due, claims, options, error, content
-  if records[i] then attempt, max, due, claims, options, error, content = $parse(records[i], ${DISPATCHING}) end
+  local attempt, max, due, claims, options, rest
+  if records[i] then attempt, max, due, claims, options, rest = $split(records[i], ${DISPATCHING}) end
   if claims and claims == ARGV[3 + 2 * i] then
-    local state = '${DISPATCHED}'
-    if max ~= '1' then
-      state = '${AWAITING_ACK}'
-      awaiting[#awaiting + 1] = format('%d', now + ($option(options, ${ACK_TIMEOUT}) or ARGV.ack_timeout))
-      awaiting[#awaiting + 1] = id
-    else
-      done[#done + 1] = window_end
-      done[#done + 1] = id
-    end
     if options == '' then
       options = dispatched_at
     else
-      options = $without($without(options, ${LAPSES}), ${DISPATCHED_AT}) .. dispatched_at
+      options = $without(options, ${LAPSES}${DISPATCHED_AT}) .. dispatched_at
+    end
+    local record
+    if max ~= '1' then
+      record = $join(${AWAITING_ACK}, attempt, max, due, claims, options, rest)
+      awaiting[#awaiting + 1] = format('%d', now + ($option(options, ${ACK_TIMEOUT}) or ARGV.ack_timeout))
+      awaiting[#awaiting + 1] = id
+    else
+      record = $join(${DISPATCHED}, attempt, max, due, claims, options, rest)
+      done[#done + 1] = window_end
+      done[#done + 1] = id
     end
     accepted[#accepted + 1] = id
     writes[#writes + 1] = id
-    writes[#writes + 1] = $record(state, attempt, max, due, claims, options, error, content)
+    writes[#writes + 1] = record
     reply[i] = 1
   else
     reply[i] = 0

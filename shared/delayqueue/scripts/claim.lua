@@ -32,19 +32,19 @@ if #ids > 0 then
   for i, id in ipairs(ids) do
     local record = records[i]
     if record then
-      local attempt, max, due, claims, options, error, content = $parse(record, ${ANY})
+      local attempt, max, due, claims, options, rest = $split(record, ${ANY})
       local expires = options ~= '' and $option(options, ${EXPIRES_AT})
       local lapses = options ~= '' and $option(options, ${LAPSES})
       if expires and tonumber(expires) <= now then
-        record = $record('${EXPIRED}', attempt, max, due, claims, options, error, content)
+        record = $join(${EXPIRED}, attempt, max, due, claims, options, rest)
         redis.call('ZADD', KEYS.done, $text(now + ARGV.dedup_window), id)
       elseif lapses and tonumber(lapses) >= tonumber(ARGV.max_lapses) then
-        error = 'claimed ' .. lapses .. ' times in a row, but each lease ended before an outcome was recorded'
-        record = $record('${DEAD}', attempt, max, due, claims, options, error, content)
+        local error = 'claimed ' .. lapses .. ' times in a row, but each lease ended before an outcome was recorded'
+        record = $join(${DEAD}, attempt, max, due, claims, options, $with_error(rest, error))
         redis.call('ZADD', KEYS.dead, $text(now + ARGV.dead_retention), id)
       else
         attempt, claims = string.format('%d', attempt + 1), string.format('%d', claims + 1)
-        record = $record('${DISPATCHING}', attempt, max, due, claims, options, error, content)
+        record = $join(${DISPATCHING}, attempt, max, due, claims, options, rest)
         leases[#leases + 1] = lease_end
         leases[#leases + 1] = id
         reply[#reply + 1] = id

@@ -42,6 +42,13 @@ define $parse(record, state) string.match(record, '^${state} (%d+) (%d+) (%d+) (
 define $record(state, attempt, max, due, claims, options, error, content)
   (state .. ' ' .. attempt .. ' ' .. max .. ' ' .. due .. ' ' .. claims .. options .. '\n' .. error .. '\n' .. content)
 
+-- The same in fewer pieces, for the scripts that handle many jobs in a call: due keeps the spaces
+-- around it, and rest is all that follows the options.
+define $split(record, state) string.match(record, '^${state} (%d+) (%d+)( %d+ )(%d+)([^\n]*)(.*)$')
+define $join(state, attempt, max, due, claims, options, rest)
+  ('${state} ' .. attempt .. ' ' .. max .. due .. claims .. options .. rest)
+define $with_error(rest, error) '\n' .. error .. string.match(rest, '^\n[^\n]*(\n.*)$')
+
 -- A record's first line.
 define $header(state, attempt, max, due, claims, options)
   (state .. ' ' .. attempt .. ' ' .. max .. ' ' .. due .. ' ' .. claims .. options)
@@ -54,12 +61,12 @@ define ${DISPATCHED_AT} t
 define ${LAPSES} u
 define ${REDRIVES} r
 define $option(options, letter) string.match(options, ' ${letter}(%d+)')
-define $without(options, letter) (string.gsub(options, ' ${letter}%d+', ''))
+define $without(options, letters) (string.gsub(options, ' [${letters}]%d+', ''))
 
 -- Sets due to the due time that a caller gives: "d<ms>" after a delay, or "r<ms>" at an instant,
 -- but not before now.
 define $resolve(due, given, now)
-  due = tonumber(string.sub(given, 2))
+  due = string.sub(given, 2) + 0
   if string.sub(given, 1, 1) == 'd' then
     due = now + due
   elseif due < now then

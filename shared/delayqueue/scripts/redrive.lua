@@ -27,7 +27,7 @@ for _, id in ipairs(ids) do
     -- The expiry is dropped, because whoever redrives a job wants it sent. The claims stay, because
     -- their number fences late outcomes of earlier claims.
     local redrives = string.format('%d', ($option(options, ${REDRIVES}) or 0) + 1)
-    options = $without($without($without(options, ${LAPSES}), ${REDRIVES}), ${EXPIRES_AT})
+    options = $without(options, ${LAPSES}${REDRIVES}${EXPIRES_AT})
     options = options .. ' ${REDRIVES}' .. redrives
     local due = $text(now)
     redis.call('HSET', KEYS.jobs, id, $record('${SCHEDULED}', 0, max, due, claims, options, error, content))
