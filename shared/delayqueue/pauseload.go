@@ -3,6 +3,8 @@ package delayqueue
 import (
 	"context"
 	"errors"
+	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -12,22 +14,62 @@ import (
 // A deployment may store pauses durably elsewhere, because Redis can lose them. The functions here
 // copy them to Redis.
 
-// maxPauseRaces is how often reloadPause tries again after it has lost a race.
+// maxPauseRaces bounds the retries after a lost race with another writer of the pause.
 const maxPauseRaces = 8
 
 // ReadPause reads the pause of a queue from a durable store.
 type ReadPause func(ctx context.Context) (Pause, error)
 
-// EnsurePause makes sure that a shard has the pause of its queue: if Redis has lost it, EnsurePause
-// calls read and stores the result. A deployment that stores pauses outside of Redis calls it
-// before Claim. Errors: the errors of read, [ErrUnavailable].
-func (q *Queues) EnsurePause(ctx context.Context, queue string, shard int, read ReadPause) error {
-	mark, err := q.readPauseMark(ctx, queue, shard)
-	if err != nil || mark != "" {
-		return err
+// CurrentPause returns the pause of a shard's queue at the time now, by Redis' clock. If Redis has
+// lost the pause, CurrentPause calls read and stores the result.
+//
+// A deployment that stores pauses outside of Redis calls it after each Claim, and requeues the jobs
+// if the queue is paused: a Redis that lost its data hands out jobs of paused queues. Errors: the
+// errors of read, [ErrUnavailable].
+func (q *Queues) CurrentPause(ctx context.Context, queue string, shard int, now time.Time,
+	read ReadPause) (Pause, error) {
+	for range maxPauseRaces {
+		pause, stored, err := q.storedPause(ctx, queue, shard)
+		if err != nil {
+			return Pause{}, err
+		}
+		if stored {
+			return pause.at(now), nil
+		}
+		if _, err := q.loadPause(ctx, queue, shard, "", read); err != nil {
+			return Pause{}, err
+		}
 	}
-	_, err = q.loadPause(ctx, queue, shard, mark, read) // the winner of a race has loaded it as well
-	return err
+	return Pause{}, tooManyPauseRaces()
+}
+
+// at returns p, or no pause if p has ended.
+func (p Pause) at(now time.Time) Pause {
+	if !p.Until.IsZero() && !p.Until.After(now) {
+		return Pause{}
+	}
+	return p
+}
+
+// storedPause reads the pause of a shard from Redis. It reports false if Redis has lost the pause.
+func (q *Queues) storedPause(ctx context.Context, queue string, shard int) (pause Pause, stored bool, err error) {
+	var values []any
+	err = q.conn.Do(ctx, func(ctx context.Context) (err error) {
+		values, err = q.conn.Client().MGet(ctx, pauseMark(queue, shard), placeOf(queue, shard).paused).Result()
+		return err
+	})
+	if err != nil || values[0] == nil {
+		return Pause{}, false, err
+	}
+	if until, paused := values[1].(string); paused {
+		ms, err := strconv.ParseInt(until, 10, 64)
+		return Pause{Paused: true, Until: fromOptionalUnixMS(ms)}, true, err
+	}
+	return Pause{}, true, nil
+}
+
+func tooManyPauseRaces() error {
+	return fault.Unavailable("redis", errors.New("other processes keep changing the pause of the queue"))
 }
 
 // ReloadPause calls read and stores the pause in all shards of a queue. A deployment that stores
@@ -63,7 +105,7 @@ func (q *Queues) reloadPause(ctx context.Context, queue string, shard int, read 
 			})
 		}
 	}
-	return fault.Unavailable("redis", errors.New("other processes keep changing the pause of the queue"))
+	return tooManyPauseRaces()
 }
 
 func (q *Queues) readPauseMark(ctx context.Context, queue string, shard int) (string, error) {
