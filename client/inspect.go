@@ -54,8 +54,8 @@ func (c *Client) ReleaseToken(ctx context.Context, name, token string, at Consis
 }
 
 // Resume continues to hold a lock that another process acquired and then detached, or held when it
-// ended. It renews the lease, and never acquires a lock whose lease has ended. The options are those
-// of the new holder.
+// ended. It renews the lease, and never acquires a lock whose lease has ended. The options are
+// those of the new holder.
 //
 // Errors: [ErrLockNotHeld], which also matches the reason: [ErrExpired], [ErrStolen] or
 // [ErrForced].

@@ -45,8 +45,8 @@ type LockOptions struct {
 	// Token proves the ownership: 16 to 128 printable ASCII characters. If the token already holds
 	// the lock, the call takes the lock over. Defaults to 128 random bits.
 	Token string
-	// Margin ends the lock's context this long before an expiring lease can no longer be trusted, so
-	// that the work has time to stop. Up to half of TTL. Defaults to 0.
+	// Margin ends the lock's context this long before an expiring lease can no longer be trusted,
+	// so that the work has time to stop. Up to half of TTL. Defaults to 0.
 	Margin time.Duration
 	// MaxHold ends the lock's context and its renewal after this time. Zero means no bound.
 	MaxHold time.Duration

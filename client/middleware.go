@@ -24,8 +24,8 @@ type LimitConfig struct {
 	Cost func(*http.Request) int64
 	// Timeout bounds the wait for a decision. Defaults to 500 ms.
 	Timeout time.Duration
-	// FailClosed answers 503 if there is no decision. By default such a request proceeds. While only
-	// Redis is unavailable there is a decision: that of the policy's OnUnavailable.
+	// FailClosed answers 503 if there is no decision. By default such a request proceeds. While
+	// only Redis is unavailable there is a decision: that of the policy's OnUnavailable.
 	FailClosed bool
 	// OnError is called with the error if there is no decision. It must not block.
 	OnError func(*http.Request, error)

@@ -15,11 +15,11 @@ type retryPolicy int
 const (
 	// retryIdempotent is for calls whose repetition has no further effect.
 	retryIdempotent retryPolicy = iota
-	// retryAvailable is like retryIdempotent, but returns store_unavailable immediately, for callers
-	// that do not want to wait for the store.
+	// retryAvailable is like retryIdempotent, but returns store_unavailable immediately, for
+	// callers that do not want to wait for the store.
 	retryAvailable
-	// retryUnsent is for calls whose repetition would have a second effect. They are sent again only
-	// if the request certainly never reached the API.
+	// retryUnsent is for calls whose repetition would have a second effect. They are sent again
+	// only if the request certainly never reached the API.
 	retryUnsent
 )
 

@@ -1,5 +1,5 @@
-# All rules of tflint's bundled ruleset for the language. The ruleset for AWS would be another download;
-# tools/check-module.sh finds wrong names and types with the real schema of the provider.
+# All rules of tflint's bundled ruleset for the language. The ruleset for AWS would be another
+# download; tools/check-module.sh finds wrong names and types with the real schema of the provider.
 
 plugin "terraform" {
   enabled = true

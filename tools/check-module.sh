@@ -72,7 +72,7 @@ found=$(cd "$work/canary" && "$tool" validate -no-color 2>&1 || true)
 
 jobs_failed=0
 if [[ terraform/module == *"$only"* ]]; then
-  # The module's suites are run one beside the other: each is a process of its own.
+  # The module's suites run concurrently: each is a process of its own.
   (cd "$work/terraform/module" && "$tool" init -backend=false -input=false -no-color >/dev/null)
   suites=("$work"/terraform/module/tests/*.tftest.hcl)
   running=()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Lints the Terraform module, its examples and the LocalStack configuration: tflint for the
 # language, trivy for what a security reviewer looks for. Exceptions are argued where they are made:
-# in terraform/.tflint.hcl, and beside each "trivy:ignore".
+# in terraform/.tflint.hcl, and next to each "trivy:ignore".
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

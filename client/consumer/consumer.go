@@ -22,10 +22,11 @@ type Config struct {
 	Client *client.Client
 	// Handle works on each message.
 	Handle Handler
-	// Concurrency bounds how many messages are handled concurrently. Messages of one group of a FIFO
-	// queue are handled one after the other. Defaults to 10.
+	// Concurrency bounds how many messages are handled concurrently. Messages of one group of a
+	// FIFO queue are handled one after the other. Defaults to 10.
 	Concurrency int
-	// RequestTimeout bounds an acknowledgement or rejection, including its retries. Defaults to 5 s.
+	// RequestTimeout bounds an acknowledgement or rejection, including its retries. Defaults to 5
+	// s.
 	RequestTimeout time.Duration
 	// Logger receives failures, without payloads. Defaults to discarding them.
 	Logger *slog.Logger

@@ -32,9 +32,9 @@
 //
 // The acknowledgement timeout of a job (ack_timeout_ms) covers one attempt from its acceptance by
 // SQS to its acknowledgement, including the time in the queue. When it has passed, Sluice sends the
-// next attempt, even if a handler is still working on this one. Nothing extends it: choose it longer
-// than the longest time in the queue plus the longest run of the handler. [Consumer.Run] extends
-// only the visibility timeout of the message.
+// next attempt, even if a handler is still working on this one. Nothing extends it: choose it
+// longer than the longest time in the queue plus the longest run of the handler. [Consumer.Run]
+// extends only the visibility timeout of the message.
 //
 // # Stability
 //

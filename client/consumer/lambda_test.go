@@ -19,8 +19,8 @@ import (
 	"github.com/sluicehq/sluice/client/consumer"
 )
 
-// record returns a message of a Lambda event. An ID "a/g" is that of the message a in the group g of
-// a FIFO queue.
+// record returns a message of a Lambda event. An ID "a/g" is that of the message a in the group g
+// of a FIFO queue.
 func record(id string, attributes map[string]string) consumer.EventRecord {
 	name, group, fifo := strings.Cut(id, "/")
 	m := consumer.EventRecord{

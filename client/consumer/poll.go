@@ -22,8 +22,8 @@ const (
 // Run receives messages and handles them until ctx ends.
 //
 // Then it receives no more, and handlers may continue for StopTimeout, after which their contexts
-// end with [ErrStopping]. Run returns nil when the last handler has returned. Messages that were not
-// handled become visible to other consumers immediately.
+// end with [ErrStopping]. Run returns nil when the last handler has returned. Messages that were
+// not handled become visible to other consumers immediately.
 //
 // Run returns an error if the queue does not exist. While SQS is unreachable it tries again, after
 // up to 10 s.

@@ -21,7 +21,7 @@ func TestAJobIsPushedShownRescheduledAndCanceled(t *testing.T) {
 	again, errOut, code := sluice(t, "jobs", "push", "orders", `{"order": 43}`, "--id", id)
 	require.Zero(t, code)
 	require.Contains(t, again, id)
-	require.Contains(t, errOut, "is known, with another payload; nothing was taken in")
+	require.Contains(t, errOut, "and another payload already exists; nothing was enqueued")
 
 	out = does(t, "jobs", "get", "orders", id)
 	require.Regexp(t, `(?m)^state +scheduled\nattempt +0 of 3\ndue .*\nheader +tenant=gold\npayload +\{"order": ?42\}$`,
@@ -54,7 +54,7 @@ func TestJobsArePushedFromStandardInput(t *testing.T) {
 	}
 	out, errOut, code = piped(t, lines.String(), "jobs", "push", "quiet", "--lines", "--delay", "1h")
 	require.Zero(t, code, errOut)
-	require.Equal(t, "600 of 600 jobs were taken in\n", out)
+	require.Equal(t, "600 of 600 jobs were enqueued\n", out)
 
 	_, errOut, code = piped(t, "{}\n{\n", "jobs", "push", "quiet", "--lines")
 	require.Equal(t, 2, code)
@@ -62,7 +62,7 @@ func TestJobsArePushedFromStandardInput(t *testing.T) {
 
 	out, errOut, code = piped(t, "1\n2\n", "jobs", "push", "quiet", "--lines", "--max-attempts", "101")
 	require.Equal(t, 2, code)
-	require.Equal(t, "0 of 2 jobs were taken in\n", out)
+	require.Equal(t, "0 of 2 jobs were enqueued\n", out)
 	require.Contains(t, errOut, "2 jobs were refused, the first: ")
 	require.Contains(t, errOut, "max_attempts: must be 1 to 100")
 }

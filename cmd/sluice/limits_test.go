@@ -74,16 +74,16 @@ func TestALimitIsCheckedPeekedAtRefundedAndReset(t *testing.T) {
 		`^allowed\nRULE +ALGORITHM +LIMIT +REMAINING +FULL IN\nburst +token_bucket +2/1m +0 +1m(30s|29s)\nhourly +sliding_window +500/1h +497 +`, out)
 
 	out, errOut, code := sluice(t, "limits", "check", p, key)
-	require.Equal(t, 3, code, "a denial is told by the exit code")
-	require.Regexp(t, `^denied, again in (30|29)s \(burst\)\n`, out)
+	require.Equal(t, 3, code, "the exit code shows a denial")
+	require.Regexp(t, `^denied for (30|29)s \(burst\)\n`, out)
 	require.Empty(t, errOut)
 	out, _, code = sluice(t, "limits", "check", p, key, "--cost", "4")
 	require.Equal(t, 3, code)
-	require.Contains(t, out, "denied for good: the cost is over the limit (burst)")
+	require.Contains(t, out, "denied permanently: the cost exceeds the limit (burst)")
 
 	does(t, "limits", "refund", p, key, "--cost", "2")
 	require.Contains(t, does(t, "limits", "peek", p, key), "allowed\n")
-	require.Contains(t, does(t, "limits", "reset", p, key), "starts afresh")
+	require.Contains(t, does(t, "limits", "reset", p, key), "has its whole limit again")
 	var d struct{ Remaining int }
 	require.NoError(t, json.Unmarshal([]byte(does(t, "limits", "peek", p, key, "--json")), &d))
 	require.Equal(t, 3, d.Remaining)

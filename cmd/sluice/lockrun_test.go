@@ -132,7 +132,7 @@ func TestAWaitThatIsInterruptedRunsNothingAndLeavesNothing(t *testing.T) {
 	require.Empty(t, p.out.String())
 	require.Contains(t, p.err.String(), "interrupted while waiting for the lock; the command was not run")
 	next, err := api.TryLock(t.Context(), lock, client.LockOptions{})
-	require.NoError(t, err, "what was still granted was given back before the program ended")
+	require.NoError(t, err, "a late grant was released before the program ended")
 	require.NoError(t, next.Unlock(t.Context()))
 }
 

@@ -1,5 +1,5 @@
-// Command sluice runs commands under locks, pushes delayed jobs, checks rate limits and manages their
-// policies. See docs/cli.md.
+// Command sluice runs commands under locks, pushes delayed jobs, checks rate limits and manages
+// their policies. See docs/cli.md.
 package main
 
 import (

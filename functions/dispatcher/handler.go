@@ -24,8 +24,8 @@ type handler struct {
 	runs        sync.WaitGroup
 }
 
-// handle ignores the content of the event. After a SIGTERM it claims no more jobs, finishes those in
-// flight and returns.
+// handle ignores the content of the event. After a SIGTERM it claims no more jobs, finishes those
+// in flight and returns.
 func (h *handler) handle(ctx context.Context, _ json.RawMessage) (dispatch.Summary, error) {
 	h.runs.Add(1)
 	defer h.runs.Done()

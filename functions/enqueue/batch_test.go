@@ -18,8 +18,8 @@ import (
 	"github.com/sluicehq/sluice/shared/jobs"
 )
 
-// hanging is a Redis that does not answer. Its calls time out together, as soon as a given number of
-// them waits, so that the test needs no clock.
+// hanging is a Redis that does not answer. Its calls time out together, as soon as a given number
+// of them waits, so that the test needs no clock.
 type hanging struct {
 	together int32
 	calls    atomic.Int32

@@ -11,7 +11,8 @@ import (
 	"github.com/sluicehq/sluice/shared/instant"
 )
 
-// newJob is the JSON of a job to enqueue. [delayqueue.Job.Normalize] has the bounds and the defaults.
+// newJob is the JSON of a job to enqueue. [delayqueue.Job.Normalize] has the bounds and the
+// defaults.
 type newJob struct {
 	Payload     json.RawMessage   `json:"payload"`
 	DelayMS     *int64            `json:"delay_ms"`
@@ -111,8 +112,8 @@ func explicit[T int | int64 | float64](value *T) T {
 	}
 }
 
-// parseInstant parses an optional instant. The domain reads the zero time as "not set", so an explicit
-// instant before 1970 becomes the start of 1970: both are in the past.
+// parseInstant parses an optional instant. The domain reads the zero time as "not set", so an
+// explicit instant before 1970 becomes the start of 1970: both are in the past.
 func parseInstant(f *fault.Fields, field string, text *string) time.Time {
 	if text == nil {
 		return time.Time{}

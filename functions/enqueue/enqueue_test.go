@@ -82,7 +82,7 @@ func TestInvalidJob(t *testing.T) {
 		"headers that are too large": {object{"payload": 1, "headers": manyHeaders(8, strings.Repeat("v", 512))},
 			[]string{"headers"}},
 		"another durability": {object{"payload": 1, "durability": "s3"}, []string{"durability"}},
-		"all at once": {object{"delay_ms": -1, "max_attempts": 0, "durability": "x"},
+		"several mistakes": {object{"delay_ms": -1, "max_attempts": 0, "durability": "x"},
 			[]string{"payload", "delay_ms", "max_attempts", "durability"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestInvalidJob(t *testing.T) {
 			require.ElementsMatch(t, c.fields, apitest.InvalidFields(t, a.Body), a.Text)
 		})
 	}
-	require.Empty(t, f.Want(t, http.StatusOK, http.MethodGet, jobsPath, nil).Body["jobs"], "nothing was taken in")
+	require.Empty(t, f.Want(t, http.StatusOK, http.MethodGet, jobsPath, nil).Body["jobs"], "nothing was enqueued")
 }
 
 func manyHeaders(n int, value string) object {

@@ -16,7 +16,7 @@ import (
 	"github.com/sluicehq/sluice/shared/httpapi"
 )
 
-// Whatever a caller sends, nothing panics, nothing is a 5xx, and what was taken in can be shown,
+// Whatever a caller sends, nothing panics, nothing is a 5xx, and an enqueued job can be shown,
 // claimed and made a message of.
 func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 	fix := start(f)
@@ -72,7 +72,7 @@ func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 	})
 }
 
-// requireSendable demands that SQS would take a job that was just taken in.
+// requireSendable demands that SQS would take a job that was just enqueued.
 func (f *fixture) requireSendable(t *testing.T, answer string) {
 	t.Helper()
 	var taken struct{ ID, Queue string }
@@ -87,7 +87,7 @@ func (f *fixture) requireSendable(t *testing.T, answer string) {
 		Headers: info.Headers}
 	if r := sqssender.New(accepting{}, 1).Send(t.Context(), taken.Queue, f.urls[taken.Queue],
 		[]delayqueue.Claimed{job}); r[0].Outcome != sqssender.Accepted {
-		t.Fatalf("the job was taken in, and can never be sent: %+v", r[0])
+		t.Fatalf("the job was enqueued, and can never be sent: %+v", r[0])
 	}
 }
 

@@ -29,9 +29,9 @@ func outages() map[string]func(testing.TB, *redistest.Redis) {
 	}
 }
 
-// requireInTime requires that the first call in an outage is answered in time; later calls are quicker,
-// because the circuit breaker is open. On a loaded machine it tries with another function and another
-// outage: a call that waits for Redis would be late each time.
+// requireInTime requires that the first call in an outage is answered in time; later calls are
+// quicker, because the circuit breaker is open. On a loaded machine it tries with another function
+// and another outage: a call that waits for Redis would be late each time.
 func requireInTime(t *testing.T, begin func(testing.TB) *fixture, lose func(testing.TB, *redistest.Redis),
 	call func(testing.TB, *fixture) apitest.Reply) {
 	t.Helper()

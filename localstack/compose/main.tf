@@ -52,7 +52,8 @@ module "sluice" {
   architecture = var.architecture
   queues       = { orders = {}, emails = {} }
 
-  # The Hobby plan has neither API Gateway v2 nor ElastiCache: use function URLs, which have the same payload, and the Valkey container.
+  # The Hobby plan has neither API Gateway v2 nor ElastiCache: use function URLs, which have the
+  # same payload, and the Valkey container.
   front_door     = "function_url"
   attach_vpc     = false
   existing_cache = { url = "redis://valkey:6379" }

@@ -32,7 +32,7 @@ func TestTheReadmesCurlLinesWork(t *testing.T) {
 	t.Parallel()
 	script := block(t, "README.md", "sh", "curl -si") + strings.Repeat(
 		`curl -si $API/v1/limits/login/check -H "$JSON" -d '{"key": "ann"}'`+"\n", 5)
-	// the quickstart's program, beside it, charges ann
+	// The quickstart's program charges ann concurrently.
 	script = strings.ReplaceAll(script, `"ann"`, `"ann of the readme"`)
 	cmd := exec.CommandContext(t.Context(), "bash", "-euc", script)
 	out, err := cmd.CombinedOutput()

@@ -1,8 +1,8 @@
-// Package dispatch sends due jobs to SQS. It is the loop around three packages: delayqueue claims due
-// jobs in Redis, sqssender sends them, and jobs moves and sends what the outbox holds.
+// Package dispatch sends due jobs to SQS. It is the loop around three packages: delayqueue claims
+// due jobs in Redis, sqssender sends them, and jobs moves and sends what the outbox holds.
 //
-// A [Dispatcher.Run] works until a newer run has taken over. So its invocations may come late, twice
-// or not at all, without a gap and without a job that is sent twice.
+// A [Dispatcher.Run] works until a newer run has taken over. So its invocations may come late,
+// twice or not at all, without a gap and without a job that is sent twice.
 package dispatch
 
 import (
@@ -85,8 +85,8 @@ type Summary struct {
 	Reason     string `json:"reason"` // why the run ended: "superseded" or "deadline"
 }
 
-// Run works until a newer run has taken over or claiming ends. Then it finishes the jobs in flight, for
-// which it has time until work ends.
+// Run works until a newer run has taken over or claiming ends. Then it finishes the jobs in flight,
+// for which it has time until work ends.
 func (d *Dispatcher) Run(work, claiming context.Context) Summary {
 	claiming, stop := context.WithCancel(claiming)
 	defer stop()

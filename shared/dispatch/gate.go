@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// gate holds claims back while it is shut: at the start of a run and after an outage of Redis, until
-// the outbox has been moved to Redis. Otherwise a job that the outbox sent and that is in Redis as
-// well would be sent twice.
+// gate holds claims back while it is shut: at the start of a run and after an outage of Redis,
+// until the outbox has been moved to Redis. Otherwise a job that the outbox sent and that is in
+// Redis as well would be sent twice.
 type gate struct {
 	mu     sync.Mutex
 	open   bool

@@ -17,11 +17,11 @@ const (
 	maxMoveFailures = 3
 )
 
-// watchStores opens the gate when Redis is available and the outbox has been moved there. While Redis
-// is unavailable it sends the due jobs of the outbox.
+// watchStores opens the gate when Redis is available and the outbox has been moved there. While
+// Redis is unavailable it sends the due jobs of the outbox.
 //
-// An outbox that cannot be moved holds the gate for maxMoveFailures attempts only: a longer outage of
-// DynamoDB does not hold up the jobs in Redis.
+// An outbox that cannot be moved holds the gate for maxMoveFailures attempts only: a longer outage
+// of DynamoDB does not hold up the jobs in Redis.
 func (r *run) watchStores(ctx context.Context) {
 	var lastSend time.Time
 	var pauses pauseWatch
@@ -52,7 +52,8 @@ func (r *run) watchStores(ctx context.Context) {
 	}
 }
 
-// restWhileOpen waits for OutboxPoll, or until a worker that found Redis unavailable shuts the gate.
+// restWhileOpen waits for OutboxPoll, or until a worker that found Redis unavailable shuts the
+// gate.
 func (r *run) restWhileOpen(ctx context.Context) {
 	for end := time.Now().Add(r.cfg.OutboxPoll); time.Now().Before(end) && r.gate.isOpen(); {
 		if !sleep(ctx, min(redisPoll, r.cfg.OutboxPoll)) {
@@ -105,8 +106,8 @@ func (r *run) sendOutboxJobs(ctx context.Context, queue string, due []delayqueue
 	return accepted
 }
 
-// pauseWatch notices changes of the pauses that DynamoDB has, and makes Redis read them. A call that
-// pauses or resumes a queue while Redis is unavailable reaches DynamoDB only.
+// pauseWatch notices changes of the pauses that DynamoDB has, and makes Redis read them. A call
+// that pauses or resumes a queue while Redis is unavailable reaches DynamoDB only.
 type pauseWatch struct {
 	read bool
 	last map[string]delayqueue.Pause

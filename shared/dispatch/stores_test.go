@@ -76,8 +76,8 @@ func TestRunWithoutRedis(t *testing.T) {
 	})
 }
 
-// Each DELETE that comes right after an outage is answered by what becomes of the job: never 404, and
-// never a cancellation of a job that is sent.
+// Each DELETE that comes right after an outage is answered by what becomes of the job: never 404,
+// and never a cancellation of a job that is sent.
 func TestCancelAfterOutage(t *testing.T) {
 	t.Parallel()
 	h := setupStores(t)

@@ -77,7 +77,8 @@ func (w *worker) work(ctx context.Context) {
 	}
 }
 
-// rest waits for a wake-up, for pause or for Poll, whichever is first. It reports false if ctx ends.
+// rest waits for a wake-up, for pause or for Poll, whichever is first. It reports false if ctx
+// ends.
 func (w *worker) rest(ctx context.Context, pause time.Duration) bool {
 	timer := time.NewTimer(min(pause, w.cfg.Poll))
 	defer timer.Stop()
@@ -150,7 +151,8 @@ func untilNext(c delayqueue.Claims) time.Duration {
 	return max(0, c.NextDue.Sub(c.Now))
 }
 
-// deliver sends claimed jobs and records the outcome of each. It continues after claiming has ended.
+// deliver sends claimed jobs and records the outcome of each. It continues after claiming has
+// ended.
 func (w *worker) deliver(claims delayqueue.Claims, claimed time.Time) {
 	if allowed, err := w.jobs.MaySend(w.run.work, w.queue, w.shard, claims.Now); !allowed {
 		w.putBack(claims.Jobs, claimed, err)
@@ -206,8 +208,8 @@ func (w *worker) putBack(jobs []delayqueue.Claimed, claimed time.Time, cause err
 	})
 }
 
-// record repeats a write to Redis until it succeeds or the lease has ended. After that the jobs belong
-// to whoever claims them next.
+// record repeats a write to Redis until it succeeds or the lease has ended. After that the jobs
+// belong to whoever claims them next.
 func (w *worker) record(leaseEnd time.Time, write func(context.Context) error) {
 	for pause := recordRetry; ; pause = min(2*pause, time.Second) {
 		err := write(w.run.work)

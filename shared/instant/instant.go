@@ -13,8 +13,8 @@ const layout = "2006-01-02T15:04:05.000Z"
 // Format formats t as "2026-01-02T15:04:05.678Z". Fractions of a millisecond are cut off.
 func Format(t time.Time) string { return t.UTC().Format(layout) }
 
-// Parse parses any RFC 3339 instant and rounds it up to a whole millisecond, so that nothing that is
-// due then happens early. The result is in UTC.
+// Parse parses any RFC 3339 instant and rounds it up to a whole millisecond, so that nothing that
+// is due then happens early. The result is in UTC.
 func Parse(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// Result is the outcome of one job. After store_unavailable the job may be stored although the answer
-// was lost: enqueue it again under the same ID.
+// Result is the outcome of one job. After store_unavailable the job may be stored although the
+// answer was lost: enqueue it again under the same ID.
 type Result struct {
 	delayqueue.Result
 
@@ -23,12 +23,12 @@ type Result struct {
 }
 
 // Enqueue enqueues jobs of one queue and returns a result for each, in order. Each job succeeds or
-// fails independently of the others. Durable jobs are written to the outbox first and then to Redis;
-// other jobs are written to Redis, or to the outbox if Redis is unavailable.
+// fails independently of the others. Durable jobs are written to the outbox first and then to
+// Redis; other jobs are written to Redis, or to the outbox if Redis is unavailable.
 //
-// Durable and other jobs are written concurrently, so that a batch of both waits for an unresponsive
-// Redis only once. Other jobs that share an ID with a durable job of the batch follow it, and so are
-// duplicates of it.
+// Durable and other jobs are written concurrently, so that a batch of both waits for an
+// unresponsive Redis only once. Other jobs that share an ID with a durable job of the batch follow
+// it, and so are duplicates of it.
 func (s *Service) Enqueue(ctx context.Context, queue string, jobs []delayqueue.Job) []Result {
 	results := make([]Result, len(jobs))
 	for i := range jobs {
@@ -104,8 +104,8 @@ func (s *Service) enqueuePlain(ctx context.Context, queue string, results []*Res
 	})
 }
 
-// enqueueDurable writes jobs to the outbox and then to Redis. If the outbox already has the ID, Redis
-// is left alone: this call's content may differ, and the dispatcher moves the existing job.
+// enqueueDurable writes jobs to the outbox and then to Redis. If the outbox already has the ID,
+// Redis is left alone: this call's content may differ, and the dispatcher moves the existing job.
 func (s *Service) enqueueDurable(ctx context.Context, queue string, results []*Result) {
 	if s.outbox == nil {
 		for _, r := range results {
@@ -153,8 +153,8 @@ func awaitsFirstSend(e delayqueue.Enqueued) bool {
 }
 
 // removeSuperfluous removes items that were just added although Redis already has another job of
-// their ID: during a later outage they would be sent again. The dispatcher removes an item for which
-// this fails.
+// their ID: during a later outage they would be sent again. The dispatcher removes an item for
+// which this fails.
 func (s *Service) removeSuperfluous(ctx context.Context, queue string, results []*Result) {
 	forEach(s.fanOut, results, func(r *Result) {
 		if err := s.outbox.RemoveID(ctx, queue, r.Job.ID); err != nil {

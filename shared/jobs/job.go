@@ -39,8 +39,8 @@ func infoOf(item *outbox.Item) delayqueue.Info {
 	}
 }
 
-// Cancel cancels a scheduled job. Canceling it again succeeds. Errors: job_not_found; job_conflict if
-// the job is no longer scheduled; store_unavailable, after which the job may be canceled or not.
+// Cancel cancels a scheduled job. Canceling it again succeeds. Errors: job_not_found; job_conflict
+// if the job is no longer scheduled; store_unavailable, after which the job may be canceled or not.
 func (s *Service) Cancel(ctx context.Context, queue, id string) (delayqueue.Info, error) {
 	cancel := func() (delayqueue.Info, error) { return s.queues.Cancel(ctx, queue, id) }
 
@@ -144,8 +144,8 @@ func (s *Service) Ack(ctx context.Context, queue, id string, attempt int) (delay
 	})
 }
 
-// Nack records that an attempt failed. The job is scheduled again, or is dead after its last attempt.
-// Errors: those of Ack.
+// Nack records that an attempt failed. The job is scheduled again, or is dead after its last
+// attempt. Errors: those of Ack.
 func (s *Service) Nack(ctx context.Context, queue, id string, attempt int,
 	o delayqueue.NackOptions) (delayqueue.Info, error) {
 	return s.acknowledge(ctx, queue, id, func() (delayqueue.Info, error) {
@@ -153,8 +153,8 @@ func (s *Service) Nack(ctx context.Context, queue, id string, attempt int,
 	})
 }
 
-// acknowledge acknowledges an attempt in Redis. If Redis has no record that the job was ever sent, the
-// outbox may have sent it: then acknowledge records that in Redis and tries again.
+// acknowledge acknowledges an attempt in Redis. If Redis has no record that the job was ever sent,
+// the outbox may have sent it: then acknowledge records that in Redis and tries again.
 func (s *Service) acknowledge(ctx context.Context, queue, id string,
 	inRedis func() (delayqueue.Info, error)) (delayqueue.Info, error) {
 	info, err := inRedis()

@@ -17,10 +17,11 @@ const (
 	durableAhead = 2 * time.Minute
 )
 
-// MoveToRedis moves a batch of the outbox to Redis and returns how many items it moved; 0 means that
-// nothing is left to move for now. Sent jobs are recorded in Redis, and the others are enqueued there.
-// Durable items stay until their job is sent. Errors: store_unavailable, if the outbox cannot be read
-// or a sent job was not recorded: until it is, Redis may hand out that job again.
+// MoveToRedis moves a batch of the outbox to Redis and returns how many items it moved; 0 means
+// that nothing is left to move for now. Sent jobs are recorded in Redis, and the others are
+// enqueued there. Durable items stay until their job is sent. Errors: store_unavailable, if the
+// outbox cannot be read or a sent job was not recorded: until it is, Redis may hand out that job
+// again.
 func (s *Service) MoveToRedis(ctx context.Context, lease time.Duration) (int, error) {
 	if s.outbox == nil {
 		return 0, nil
@@ -79,8 +80,8 @@ func (s *Service) recordSent(ctx context.Context, item *outbox.Item) error {
 	return s.outbox.Remove(ctx, item)
 }
 
-// RemoveSent removes the outbox copies of jobs that were sent from Redis. MoveToRedis removes a copy
-// for which this fails.
+// RemoveSent removes the outbox copies of jobs that were sent from Redis. MoveToRedis removes a
+// copy for which this fails.
 func (s *Service) RemoveSent(ctx context.Context, queue string, jobs []delayqueue.Claimed) {
 	if s.outbox == nil {
 		return

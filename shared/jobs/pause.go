@@ -8,9 +8,9 @@ import (
 )
 
 // Pause stops the sending of a queue's jobs until a time, or until Resume if that is the zero time.
-// DynamoDB stores the pause, and Redis enforces it from then on. Errors: invalid_request if the time is
-// out of range; store_unavailable: if only Redis is unavailable, the pause is stored and takes effect
-// when Redis is back.
+// DynamoDB stores the pause, and Redis enforces it from then on. Errors: invalid_request if the
+// time is out of range; store_unavailable: if only Redis is unavailable, the pause is stored and
+// takes effect when Redis is back.
 func (s *Service) Pause(ctx context.Context, queue string, until time.Time) error {
 	pause, err := delayqueue.Pause{Paused: true, Until: until}.Normalize()
 	if err != nil {
@@ -45,9 +45,9 @@ func (s *Service) Pauses(ctx context.Context) (map[string]delayqueue.Pause, erro
 	return s.outbox.Pauses(ctx)
 }
 
-// MaySend reports whether jobs that were just claimed from a shard may be sent. They may not if their
-// queue is paused: a Redis that lost its data hands them out all the same. now is the time of the claim.
-// Errors: store_unavailable.
+// MaySend reports whether jobs that were just claimed from a shard may be sent. They may not if
+// their queue is paused: a Redis that lost its data hands them out all the same. now is the time of
+// the claim. Errors: store_unavailable.
 func (s *Service) MaySend(ctx context.Context, queue string, shard int, now time.Time) (bool, error) {
 	if s.outbox == nil {
 		return true, nil

@@ -30,10 +30,10 @@ type Sending struct {
 	Send func(ctx context.Context, queue string, jobs []delayqueue.Claimed) []bool
 }
 
-// SendDue sends a batch of the due jobs of the outbox, for use while Redis is unavailable, and returns
-// how many items it claimed; 0 means that nothing is left to send. Jobs of paused queues and expired
-// jobs are not sent. claiming bounds reads and claims; work bounds what follows a claim. Errors:
-// store_unavailable, if the outbox cannot be read.
+// SendDue sends a batch of the due jobs of the outbox, for use while Redis is unavailable, and
+// returns how many items it claimed; 0 means that nothing is left to send. Jobs of paused queues
+// and expired jobs are not sent. claiming bounds reads and claims; work bounds what follows a
+// claim. Errors: store_unavailable, if the outbox cannot be read.
 func (s *Service) SendDue(claiming, work context.Context, sending Sending) (int, error) {
 	if s.outbox == nil {
 		return 0, nil

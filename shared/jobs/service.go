@@ -7,8 +7,8 @@
 // 0070 gives the order of reads and writes in each operation, and the reasons.
 //
 // Every error that a caller may see is a [fault.Error]: job_not_found only after both stores were
-// read, job_conflict with the job's state, store_unavailable when a store that the answer depends on
-// cannot be reached.
+// read, job_conflict with the job's state, store_unavailable when a store that the answer depends
+// on cannot be reached.
 package jobs
 
 import (
@@ -25,7 +25,8 @@ import (
 const (
 	// claimLease is how long a cancel or a change may hold the claim of an outbox item.
 	claimLease = 10 * time.Second
-	// maxRaces is how often an operation starts again because another process took the item's claim.
+	// maxRaces is how often an operation starts again because another process took the item's
+	// claim.
 	maxRaces = 4
 )
 

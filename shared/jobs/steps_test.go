@@ -77,7 +77,8 @@ var dispatchers = map[string]func(*scenario, *process){
 	},
 }
 
-// Every operation on a job in every place, with a failure or another process before each of its calls.
+// Every operation on a job in every place, with a failure or another process before each of its
+// calls.
 func TestEveryStep(t *testing.T) {
 	c := startCluster(t)
 	shared := newWorld(t, t, c)

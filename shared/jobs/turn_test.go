@@ -10,8 +10,8 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue"
 )
 
-// dispatch does what a dispatcher does: it moves the outbox to Redis and sends from there, or from the
-// outbox while it cannot reach Redis.
+// dispatch does what a dispatcher does: it moves the outbox to Redis and sends from there, or from
+// the outbox while it cannot reach Redis.
 func (w *world) dispatch(p *process) {
 	ctx := context.Background()
 	t := w.begin(p, p.queues.Ping(ctx) != nil)
@@ -72,8 +72,8 @@ type turn struct {
 	sent       []*answers
 }
 
-// begin begins a turn. A job that is in both stores can be sent twice when two dispatchers overlap of
-// which only one can reach Redis.
+// begin begins a turn. A job that is in both stores can be sent twice when two dispatchers overlap
+// of which only one can reach Redis.
 func (w *world) begin(p *process, fromOutbox bool) *turn {
 	for _, other := range w.turns {
 		if other.fromOutbox != fromOutbox {

@@ -28,8 +28,8 @@ type testingT interface {
 	Fatalf(format string, args ...any)
 }
 
-// world is two API processes and two dispatchers on the same stores. It keeps the answers that callers
-// got about each job, and checks every message to SQS against them:
+// world is two API processes and two dispatchers on the same stores. It keeps the answers that
+// callers got about each job, and checks every message to SQS against them:
 //
 //   - A canceled job is not sent, and a sent job is not canceled.
 //   - A job that does not exist (404) is not sent.
@@ -124,8 +124,8 @@ func (w *world) enqueue(p *process, job delayqueue.Job) {
 	j.accepted, j.durable = true, j.durable || job.Durable && !r.Enqueued.Duplicate
 }
 
-// alone runs a call and reports whether no call enqueued the job meanwhile. Then the answer binds what
-// happens later.
+// alone runs a call and reports whether no call enqueued the job meanwhile. Then the answer binds
+// what happens later.
 func (j *answers) alone(call func()) bool {
 	before := j.enqueuers
 	call()

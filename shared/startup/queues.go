@@ -14,8 +14,8 @@ import (
 const day = 24 * time.Hour
 
 // QueueConfig reads SLUICE_QUEUE_SHARDS, SLUICE_DEDUP_WINDOW_MS (one second to seven days) and
-// SLUICE_DEAD_RETENTION_MS (one second to 366 days). A variable that is not set means the default of
-// [delayqueue.Config].
+// SLUICE_DEAD_RETENTION_MS (one second to 366 days). A variable that is not set means the default
+// of [delayqueue.Config].
 func (e *Env) QueueConfig() delayqueue.Config {
 	const second = 1000
 	return delayqueue.Config{

@@ -11,8 +11,8 @@ import (
 )
 
 // Redis opens the deployment's Redis. cfg may set timeouts and the pool; its other fields come from
-// the environment: SLUICE_REDIS_URL and SLUICE_REDIS_CLUSTER give the address, and SLUICE_REDIS_AUTH
-// the authentication:
+// the environment: SLUICE_REDIS_URL and SLUICE_REDIS_CLUSTER give the address, and
+// SLUICE_REDIS_AUTH the authentication:
 //
 //	none      the user and the password of the URL; the default
 //	password  the secret SLUICE_REDIS_SECRET_ARN has the password of SLUICE_REDIS_USER, or of the
@@ -94,7 +94,8 @@ func (e *Env) useIAM(cfg *redisconn.Config, iam elasticacheauth.IAM) {
 	cfg.Credentials, cfg.MaxConnAge = iam.Provide, elasticacheauth.MaxConnAge
 }
 
-// open opens a connection, unless something is wrong already. source names the variable of the URLs.
+// open opens a connection, unless something is wrong already. source names the variable of the
+// URLs.
 func (e *Env) open(source string, cfg redisconn.Config) *redisconn.Conn {
 	if len(e.wrong) > 0 {
 		return nil

@@ -31,8 +31,8 @@ import (
 // uses anything that it got from the environment.
 type Build func(ctx context.Context, env *Env) (handler any, err error)
 
-// Run runs a function and returns the exit status of its process. The log and the metrics go to out.
-// If build fails, Run prints each problem to errOut and returns 1.
+// Run runs a function and returns the exit status of its process. The log and the metrics go to
+// out. If build fails, Run prints each problem to errOut and returns 1.
 func Run(function string, build Build, getenv func(string) string, out, errOut io.Writer) int {
 	redisconn.SilenceDriver()
 	ctx := context.Background()

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes schema.json anew: the schema of every AWS resource and data source that terraform/ and
+# Regenerates schema.json: the schema of every AWS resource and data source that terraform/ and
 # localstack/compose use. Needs npm. Run it when the module takes up a new type ("the provider does
 # not support resource type"), or for a newer version of the provider.
 set -euo pipefail

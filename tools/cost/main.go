@@ -1,4 +1,4 @@
-// cost computes what a month of Sluice costs, beside its alternatives, and writes the tables of
+// cost computes what a month of Sluice costs, next to its alternatives, and writes the tables of
 // docs/cost.md.
 //
 //	go run ./tools/cost             prints them

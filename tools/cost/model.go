@@ -73,8 +73,8 @@ func calls(n, seconds, bytes float64, api bool) bill {
 	return b
 }
 
-// jobs is what n jobs cost beside the idle deployment, pushed in batches; consumers receive and
-// delete in tens.
+// jobs is the cost of n jobs on top of the idle deployment, pushed in batches; consumers receive
+// and delete in tens.
 func jobs(n, batch float64) bill {
 	seconds := enqueueSeconds
 	if batch > 1 {
@@ -85,7 +85,7 @@ func jobs(n, batch float64) bill {
 		item{"ECPUs, on Serverless", n * ecpuPerJob / million * ecpuPerMillion})
 }
 
-// checks is what n checks of a limit cost beside the idle deployment.
+// checks is the cost of n checks of a limit on top of the idle deployment.
 func checks(n, bytes float64, api bool) bill {
 	return append(calls(n, checkSeconds, bytes, api),
 		item{"ECPUs, on Serverless", n * ecpuPerCheck / million * ecpuPerMillion})
@@ -108,10 +108,10 @@ func tables() string {
 	}
 	fmt.Fprintf(&b, "| **together** | **%s** | **%s** |\n", dollars(small.total()), dollars(serverless.total()))
 
-	b.WriteString("\n### Jobs\n\nBeside the idle deployment:\n\n| | 10 million, one a call | 10 million, 100 a call | 100 million, 100 a call |\n| --- | ---: | ---: | ---: |\n")
+	b.WriteString("\n### Jobs\n\nOn top of the idle deployment:\n\n| | 10 million, one a call | 10 million, 100 a call | 100 million, 100 a call |\n| --- | ---: | ---: | ---: |\n")
 	columns := []bill{jobs(10*million, 1), jobs(10*million, 100), jobs(100*million, 100)}
 	writeRows(&b, columns)
-	b.WriteString("\nAll of it, on Serverless, beside what else there is:\n\n| a month | 10 million jobs | 100 million jobs |\n| --- | ---: | ---: |\n")
+	b.WriteString("\nEverything, on Serverless, compared with other services:\n\n| a month | 10 million jobs | 100 million jobs |\n| --- | ---: | ---: |\n")
 	fmt.Fprintf(&b, "| Sluice, 100 a call | %s | %s |\n", dollars(serverless.total()+columns[1].total()),
 		dollars(serverless.total()+columns[2].total()))
 	fmt.Fprintf(&b, "| Sluice, one a call | %s | %s |\n", dollars(serverless.total()+columns[0].total()),
@@ -122,7 +122,7 @@ func tables() string {
 	fmt.Fprintf(&b, "| a call of an HTTP API for each job, and nothing behind it | %s | %s |\n",
 		dollars(10*apiPerMillion), dollars(100*apiPerMillion))
 
-	b.WriteString("\n### Limits\n\nA month of 100 million checks, beside the idle deployment:\n\n")
+	b.WriteString("\n### Limits\n\nA month of 100 million checks, on top of the idle deployment:\n\n")
 	b.WriteString("| | as it comes | `log_level = \"warn\"` | and `front_door = \"function_url\"` |\n| --- | ---: | ---: | ---: |\n")
 	writeRows(&b, []bill{checks(100*million, logBytes, true), checks(100*million, quietLogBytes, true),
 		checks(100*million, quietLogBytes, false)})

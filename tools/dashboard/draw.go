@@ -10,7 +10,7 @@ import (
 const (
 	column, unitHeight = 42, 34 // pixels of CloudWatch's grid
 	points             = 120    // minutes
-	awayFrom, awayTo   = 78, 88 // when Redis is away
+	awayFrom, awayTo   = 78, 88 // while Redis is unavailable
 	footer             = 30
 )
 
@@ -18,7 +18,7 @@ func colours() []string {
 	return []string{"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd"}
 }
 
-// level is an example: what a metric is while all is well, and while Redis is away.
+// level is an example of a metric's value, normally and while Redis is unavailable.
 type level struct{ well, away float64 }
 
 // levels are by metric and, where it matters, by statistic.
@@ -87,7 +87,7 @@ func draw(widgets []widget) string {
 		b.WriteString(graph(w))
 	}
 	fmt.Fprintf(&b,
-		`<text x="8" y="%d" fill="#545b64">Drawn from terraform/module/dashboard.json.tftpl. The values are examples: two hours, with Redis away for ten minutes.</text>`+"\n</svg>\n", height+20)
+		`<text x="8" y="%d" fill="#545b64">Drawn from terraform/module/dashboard.json.tftpl. The values are examples: two hours, with Redis unavailable for ten minutes.</text>`+"\n</svg>\n", height+20)
 	return b.String()
 }
 

@@ -1,5 +1,5 @@
 // dashboard draws the module's CloudWatch dashboard as a picture for the docs, with example values:
-// two hours in which Redis was away for ten minutes.
+// two hours in which Redis was unavailable for ten minutes.
 //
 //	go run ./tools/dashboard >docs/img/dashboard.svg
 package main

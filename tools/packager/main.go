@@ -3,10 +3,11 @@
 //
 //	make package
 //
-// It writes lock.zip, enqueue.zip, dispatcher.zip and limit.zip for arm64 into the output folder and
-// the packages for x86_64 into its subfolder amd64. Next to each package it writes a software bill
-// of materials in CycloneDX 1.6 (lock.cdx.json). SHA256SUMS lists the digests of all packages, and
-// each folder's zip_sha256.tfvars.json holds them in the form that the Terraform module expects.
+// It writes lock.zip, enqueue.zip, dispatcher.zip and limit.zip for arm64 into the output folder
+// and the packages for x86_64 into its subfolder amd64. Next to each package it writes a software
+// bill of materials in CycloneDX 1.6 (lock.cdx.json). SHA256SUMS lists the digests of all packages,
+// and each folder's zip_sha256.tfvars.json holds them in the form that the Terraform module
+// expects.
 package main
 
 import (

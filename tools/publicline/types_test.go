@@ -50,8 +50,8 @@ func TestExportedTypes(t *testing.T) {
 	require.Greater(t, len(w.seen), 100, "the walk reaches the types")
 }
 
-// walker visits every type that is reachable from an exported identifier through exported fields and
-// methods, parameters and results.
+// walker visits every type that is reachable from an exported identifier through exported fields
+// and methods, parameters and results.
 type walker struct {
 	t    *testing.T
 	seen map[types.Type]bool

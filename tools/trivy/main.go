@@ -1,5 +1,5 @@
 // Command trivy looks through Terraform configurations with the checks of Trivy: what `trivy
-// config` does, without the rest of Trivy, which takes minutes to build. Exceptions stand beside
+// config` does, without the rest of Trivy, which takes minutes to build. Exceptions stand next to
 // what they are about: "trivy:ignore".
 package main
 

@@ -67,8 +67,8 @@ func (a *API) Inject(fault func(action string, n int) Fault) {
 	a.fault = fault
 }
 
-// Requests returns the requests that were carried out, in their order: those of an action, or all if
-// action is "".
+// Requests returns the requests that were carried out, in their order: those of an action, or all
+// if action is "".
 func (a *API) Requests(action string) []Request {
 	a.mu.Lock()
 	defer a.mu.Unlock()

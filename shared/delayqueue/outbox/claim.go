@@ -23,8 +23,8 @@ func (o *Outbox) ClaimToSend(ctx context.Context, item *Item, lease time.Duratio
 }
 
 // ClaimToMove claims an item for a process that is about to write its job, or what became of it, to
-// Redis. It takes over a claim of another mover. Errors: [ErrClaimLost], also while the job may be on
-// its way to SQS; store_unavailable.
+// Redis. It takes over a claim of another mover. Errors: [ErrClaimLost], also while the job may be
+// on its way to SQS; store_unavailable.
 func (o *Outbox) ClaimToMove(ctx context.Context, item *Item, lease time.Duration) error {
 	return o.claim(ctx, item, Waiting, lease)
 }
@@ -74,8 +74,8 @@ func writeError(err error) error {
 	}
 }
 
-// MarkSent records that SQS accepted the job of a claimed item. The item stays, apart from the waiting
-// ones, until Redis has recorded it as well. Errors: [ErrClaimLost], store_unavailable.
+// MarkSent records that SQS accepted the job of a claimed item. The item stays, apart from the
+// waiting ones, until Redis has recorded it as well. Errors: [ErrClaimLost], store_unavailable.
 func (o *Outbox) MarkSent(ctx context.Context, item *Item) error {
 	sent := *item
 	sent.State, sent.SentAt, sent.leasedUntil = Sent, o.now(), time.Time{}
@@ -146,9 +146,9 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Remove deletes a claimed or sent item. An item that no longer exists is no error. The job item goes
-// first: an interrupted removal leaves a pointer to nothing, which Put and Find recognize. Errors:
-// [ErrClaimLost], store_unavailable.
+// Remove deletes a claimed or sent item. An item that no longer exists is no error. The job item
+// goes first: an interrupted removal leaves a pointer to nothing, which Put and Find recognize.
+// Errors: [ErrClaimLost], store_unavailable.
 func (o *Outbox) Remove(ctx context.Context, item *Item) error {
 	_, err := o.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: o.name(), Key: item.key(),
@@ -173,8 +173,8 @@ func (o *Outbox) removePointer(ctx context.Context, queue, id string, target key
 	return writeError(err)
 }
 
-// RemoveID deletes the item of a job that SQS has accepted, whoever has claimed it. A job without an
-// item is no error. Errors: store_unavailable.
+// RemoveID deletes the item of a job that SQS has accepted, whoever has claimed it. A job without
+// an item is no error. Errors: store_unavailable.
 func (o *Outbox) RemoveID(ctx context.Context, queue, id string) error {
 	for range maxRaces {
 		pointer, err := o.get(ctx, pointerKey(queue, id))

@@ -166,8 +166,8 @@ func (o *Outbox) read(ctx context.Context, s selection, limit int) ([]*Item, err
 	return items, nil
 }
 
-// Count returns the number of jobs of a queue that are only here. It reads a bounded number of items:
-// from some thousands on the result is a lower bound. Errors: store_unavailable.
+// Count returns the number of jobs of a queue that are only here. It reads a bounded number of
+// items: from some thousands on the result is a lower bound. Errors: store_unavailable.
 func (o *Outbox) Count(ctx context.Context, queue string) (int64, error) {
 	var total int64
 	for bucket := range buckets {

@@ -188,8 +188,8 @@ func millis(t time.Time) types.AttributeValue {
 	return num(t.UnixMilli())
 }
 
-// expiry returns the attribute "ttl", in seconds since the epoch, of an item that nobody needs after
-// a time.
+// expiry returns the attribute "ttl", in seconds since the epoch, of an item that nobody needs
+// after a time.
 func expiry(t time.Time) types.AttributeValue { return num(t.Add(retention).Unix()) }
 
 func text(v types.AttributeValue) string {

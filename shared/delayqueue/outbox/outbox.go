@@ -2,12 +2,12 @@
 // copy of each durable job.
 //
 // A job has two items. The job item holds its content and is filed under its due time, where
-// dispatchers find it. The pointer item is filed under the job's ID and holds the job item's key, so
-// that an ID exists once and a job can be found by its ID.
+// dispatchers find it. The pointer item is filed under the job's ID and holds the job item's key,
+// so that an ID exists once and a job can be found by its ID.
 //
 // A process must claim a job item before it sends the job or moves it to Redis. Every write carries
-// the fence that the writer last saw and raises it, so a writer whose claim another process has taken
-// over gets [ErrClaimLost] and changes nothing. Two kinds of claim exist:
+// the fence that the writer last saw and raises it, so a writer whose claim another process has
+// taken over gets [ErrClaimLost] and changes nothing. Two kinds of claim exist:
 //
 //   - A claim to send holds until its lease ends: while SQS may accept the job, nobody else may take
 //     the item.
@@ -41,8 +41,8 @@ func New(client *dynamodb.Client, table string) *Outbox {
 	return &Outbox{client: client, table: table, now: time.Now}
 }
 
-// TableInput describes the table: partition key "pk", sort key "sk". DynamoDB's TTL is to be enabled
-// on the attribute "ttl".
+// TableInput describes the table: partition key "pk", sort key "sk". DynamoDB's TTL is to be
+// enabled on the attribute "ttl".
 func TableInput(table string) *dynamodb.CreateTableInput {
 	return &dynamodb.CreateTableInput{
 		TableName: aws.String(table), BillingMode: types.BillingModePayPerRequest,

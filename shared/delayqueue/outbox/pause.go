@@ -15,8 +15,8 @@ import (
 // pausePK is the partition key of all pauses; the sort key is the queue.
 const pausePK = "pause"
 
-// SetPause stores that a queue is paused until a time, or until ClearPause if that is the zero time.
-// Errors: store_unavailable.
+// SetPause stores that a queue is paused until a time, or until ClearPause if that is the zero
+// time. Errors: store_unavailable.
 func (o *Outbox) SetPause(ctx context.Context, queue string, until time.Time) error {
 	item := keyOf(pausePK, queue)
 	item["until"] = millis(until)

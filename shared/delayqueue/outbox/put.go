@@ -26,9 +26,9 @@ type PutOptions struct {
 	Hold time.Duration
 }
 
-// Put adds a job. If its ID already exists in the queue, Put changes nothing and returns the existing
-// job as a duplicate. A job with a Delay is due that long after now, by this machine's clock. Errors:
-// store_unavailable.
+// Put adds a job. If its ID already exists in the queue, Put changes nothing and returns the
+// existing job as a duplicate. A job with a Delay is due that long after now, by this machine's
+// clock. Errors: store_unavailable.
 func (o *Outbox) Put(ctx context.Context, queue string, j delayqueue.Job,
 	options PutOptions) (delayqueue.Enqueued, error) {
 	now := o.now()

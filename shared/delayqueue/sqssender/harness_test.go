@@ -97,7 +97,7 @@ func (f *fakeSQS) entries() []types.SendMessageBatchRequestEntry {
 	return out
 }
 
-// send sends with a bound of one batch at once, so that batches are in order.
+// send sends one batch after another, so that the batches stay in order.
 func send(t testing.TB, f *fakeSQS, url string, jobs ...delayqueue.Claimed) []Result {
 	t.Helper()
 	return New(f, 1).Send(t.Context(), queue, url, jobs)

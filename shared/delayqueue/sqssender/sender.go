@@ -53,11 +53,11 @@ type API interface {
 // Sender sends to SQS.
 type Sender struct {
 	client API
-	// slots bounds the batches under way at once.
+	// slots bounds the concurrent batches.
 	slots chan struct{}
 }
 
-// New makes a Sender that has at most concurrency batches under way at once.
+// New returns a Sender that sends at most concurrency batches concurrently.
 func New(client API, concurrency int) *Sender {
 	return &Sender{client: client, slots: make(chan struct{}, concurrency)}
 }
@@ -148,8 +148,9 @@ func (s *Sender) sendInOrder(ctx context.Context, queue, url string, jobs []dela
 	}
 }
 
-// deduplicationID is id and attempt; a job that was redriven begins its attempts anew, and SQS must
-// not take them for those from before. No id has a slash, so no two jobs have the same.
+// deduplicationID consists of the ID, the attempt and the number of redrives. A redriven job counts
+// its attempts from 1 again, and SQS must not take them for earlier ones. IDs have no slash, so the
+// results are unique.
 func deduplicationID(j *delayqueue.Claimed) string {
 	id := j.ID + ":" + strconv.Itoa(j.Attempt)
 	if j.Redrives > 0 {

@@ -193,7 +193,8 @@ func TestSend(t *testing.T) {
 		}
 	})
 
-	// Whatever SQS answers, every job has one result, and only what SQS said it accepted is Accepted.
+	// Whatever SQS answers, every job has one result, and only what SQS said it accepted is
+	// Accepted.
 	t.Run("every job has one result", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			fates := rapid.SliceOfN(rapid.SampledFrom([]string{"ok", "fail", "poison", "throttle", "silence", "broken"}), 0,

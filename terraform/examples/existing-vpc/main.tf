@@ -16,8 +16,8 @@ module "sluice" {
     route_table_ids  = var.private_route_table_ids
   }
 
-  # Redis 6.2 or later with maxmemory-policy noeviction, and a password in Secrets Manager. Without this
-  # block, the module creates a cache in the VPC.
+  # Redis 6.2 or later with maxmemory-policy noeviction, and a password in Secrets Manager. Without
+  # this block, the module creates a cache in the VPC.
   existing_cache = {
     url            = "rediss://${var.redis_host}:6379"
     auth           = "password"

@@ -13,8 +13,9 @@ module "sluice" {
   authorizer = { apis = { shop = aws_apigatewayv2_api.shop.id }, policy = "shop-per-key", key = "$request.header.x-api-key" }
 }
 
-# The provider signs with the credentials of the provider aws, which need module.sluice.caller_policy.
-# On the first apply, the endpoint is unknown until the API exists, and the policies are created last.
+# The provider signs with the credentials of the provider aws, which need
+# module.sluice.caller_policy. On the first apply, the endpoint is unknown until the API exists, and
+# the policies are created last.
 provider "sluice" {
   endpoint = module.sluice.endpoint
   region   = var.region

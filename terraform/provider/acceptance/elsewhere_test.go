@@ -105,7 +105,8 @@ func TestPolicyChangedElsewhere(t *testing.T) {
 		)
 	})
 
-	// If a provider treats 404 as an error, every plan fails after somebody deletes the object by hand.
+	// If a provider treats 404 as an error, every plan fails after somebody deletes the object by
+	// hand.
 	t.Run("plans to create a deleted policy again", func(t *testing.T) {
 		n := name("deleted")
 		run(

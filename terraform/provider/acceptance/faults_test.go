@@ -14,8 +14,8 @@ import (
 
 func TestLostResponse(t *testing.T) {
 	t.Parallel()
-	// If a provider writes the state only after further calls, it can leave objects that it does not
-	// manage.
+	// If a provider writes the state only after further calls, it can leave objects that it does
+	// not manage.
 	t.Run("stores a created policy in the state", func(t *testing.T) {
 		n, first := name("lost"), int64(0)
 		f := newFront(t)
@@ -77,7 +77,8 @@ func TestLostResponse(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	// If a provider reads an object right after it creates it, it can get 404 and assume a deletion.
+	// If a provider reads an object right after it creates it, it can get 404 and assume a
+	// deletion.
 	t.Run("fills the state without a read after the creation", func(t *testing.T) {
 		n := name("answer")
 		f := newFront(t)

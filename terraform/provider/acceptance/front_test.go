@@ -56,8 +56,8 @@ func (f *front) serve(proxy http.Handler, w http.ResponseWriter, r *http.Request
 	}
 }
 
-// take records the request and returns the faults for its method; the hook and the loss apply once. It
-// returns none for a listing, which the provider sends when it is configured.
+// take records the request and returns the faults for its method; the hook and the loss apply once.
+// It returns none for a listing, which the provider sends when it is configured.
 func (f *front) take(r *http.Request) (hook func(), lost bool, status int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

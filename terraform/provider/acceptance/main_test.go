@@ -1,6 +1,6 @@
 // Package acceptance runs the provider in a real OpenTofu or Terraform against the real function
-// limit: Lambda processes behind a gateway that verifies signatures, with DynamoDB and Redis on this
-// machine.
+// limit: Lambda processes behind a gateway that verifies signatures, with DynamoDB and Redis on
+// this machine.
 package acceptance
 
 import (
@@ -51,8 +51,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// prepare finds the tool, builds the provider and starts the stack. It removes the AWS, Terraform and
-// Sluice settings of this machine from the environment.
+// prepare finds the tool, builds the provider and starts the stack. It removes the AWS, Terraform
+// and Sluice settings of this machine from the environment.
 func prepare(ctx context.Context) error {
 	for _, v := range os.Environ() {
 		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "AWS_") || strings.HasPrefix(name, "TF_") ||

@@ -136,7 +136,8 @@ resource "sluice_limiter_policy" "p" {
 		)
 	})
 
-	// If the API reorders a list and the provider does not restore the order, every plan has changes.
+	// If the API reorders a list and the provider does not restore the order, every plan has
+	// changes.
 	t.Run("keeps the order of overrides", func(t *testing.T) {
 		n := name("order")
 		with := func(first, second string) string {
@@ -159,7 +160,8 @@ resource "sluice_limiter_policy" "p" {
 		)
 	})
 
-	// If the API returns null for an empty list, Terraform reports an inconsistent result after apply.
+	// If the API returns null for an empty list, Terraform reports an inconsistent result after
+	// apply.
 	t.Run("keeps an empty list of overrides", func(t *testing.T) {
 		n := name("empty")
 		run(
@@ -180,7 +182,8 @@ resource "sluice_limiter_policy" "p" {
 		)
 	})
 
-	// If the plan keeps a changing timestamp from the state, Terraform reports an inconsistent result.
+	// If the plan keeps a changing timestamp from the state, Terraform reports an inconsistent
+	// result.
 	t.Run("plans unknown values for the version and its time", func(t *testing.T) {
 		n := name("stamps")
 		unknown := planned(plancheck.ResourceActionUpdate)

@@ -13,8 +13,8 @@ import (
 
 // acquire acquires the lock. It prints a line if it has to wait.
 func (r *lockRun) acquire(ctx context.Context, api *client.Client) (*client.Lock, error) {
-	// A signal ends the wait. Once the command runs, signals are passed on to it instead of ending the
-	// lock's context.
+	// A signal ends the wait. Once the command runs, signals are passed on to it instead of ending
+	// the lock's context.
 	waiting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer context.AfterFunc(ctx, stop)()
 

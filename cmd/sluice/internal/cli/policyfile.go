@@ -11,8 +11,8 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// policyFile is the JSON form of a policy in a file. [client.Rule] ignores fields that do not exist,
-// also with DisallowUnknownFields, so that a misspelled field of a rule would be ignored.
+// policyFile is the JSON form of a policy in a file. [client.Rule] ignores fields that do not
+// exist, also with DisallowUnknownFields, so that a misspelled field of a rule would be ignored.
 type policyFile struct {
 	client.Policy
 

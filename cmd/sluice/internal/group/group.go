@@ -92,7 +92,8 @@ const (
 	poll = 5 * time.Millisecond
 )
 
-// waitEmpty waits until the group has no process, and reports false if that takes longer than limit.
+// waitEmpty waits until the group has no process, and reports false if that takes longer than
+// limit.
 func (g *Group) waitEmpty(limit time.Duration) bool {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()

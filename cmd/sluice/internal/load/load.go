@@ -18,8 +18,8 @@ type Plan struct {
 	Concurrency int
 	// Duration is the time after which the load ends.
 	Duration time.Duration
-	// Count is the number of calls after which the load ends, unless Duration has passed before. Zero
-	// means no limit.
+	// Count is the number of calls after which the load ends, unless Duration has passed before.
+	// Zero means no limit.
 	Count int
 	// Progress is called about once a second with the number of calls that have ended. It may be
 	// nil.
@@ -42,9 +42,9 @@ type Result struct {
 	Max float64 `json:"max_ms"`
 }
 
-// Run makes calls until the plan or ctx ends, and waits for the last one. The function call receives
-// the number of the call, from 0. The function name returns the name under which an error is
-// counted.
+// Run makes calls until the plan or ctx ends, and waits for the last one. The function call
+// receives the number of the call, from 0. The function name returns the name under which an error
+// is counted.
 func Run(ctx context.Context, plan Plan, call func(ctx context.Context, n int) error, name func(error) string) Result {
 	bounded, cancel := context.WithTimeout(ctx, plan.Duration)
 	defer cancel()

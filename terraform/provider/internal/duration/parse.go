@@ -34,9 +34,9 @@ const examples = `must be a length of time such as "500ms", "1s", "90m", "1h30m"
 // errTooLong completes a sentence that starts with the text.
 var errTooLong = errors.New("is too long")
 
-// Parse returns the length of a text such as "1h30m". The units are w (7 days), d (24 hours), h, m, s
-// and ms; a text may have several, each with a decimal fraction. The length is at least 0, a multiple
-// of a millisecond, and at most about 292 years.
+// Parse returns the length of a text such as "1h30m". The units are w (7 days), d (24 hours), h, m,
+// s and ms; a text may have several, each with a decimal fraction. The length is at least 0, a
+// multiple of a millisecond, and at most about 292 years.
 func Parse(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, errors.New(examples)
@@ -99,8 +99,9 @@ func lengthOf(suffix string) time.Duration {
 	return 0
 }
 
-// Format returns the shortest text for the length in days, hours, minutes, seconds and milliseconds:
-// "1h30m" for 90 minutes. It drops fractions of a millisecond and returns "0s" for lengths below one.
+// Format returns the shortest text for the length in days, hours, minutes, seconds and
+// milliseconds: "1h30m" for 90 minutes. It drops fractions of a millisecond and returns "0s" for
+// lengths below one.
 func Format(length time.Duration) string {
 	var b strings.Builder
 	for _, u := range units()[1:] {

@@ -41,8 +41,8 @@ func (Type) ValueFromInt64(_ context.Context, in basetypes.Int64Value) (basetype
 	return Value{Int64Value: in}, nil
 }
 
-// ValueFromTerraform converts a number of Terraform's protocol to a [Value]. A number that is not an
-// integer in range becomes unknown; [Value.ValidateAttribute] refuses it later.
+// ValueFromTerraform converts a number of Terraform's protocol to a [Value]. A number that is not
+// an integer in range becomes unknown; [Value.ValidateAttribute] refuses it later.
 func (t Type) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Value, error) {
 	if in.IsKnown() && !in.IsNull() {
 		var number *big.Float

@@ -134,7 +134,8 @@ func (s *sluice) connect(ctx context.Context, m *settings, r *role, diags *diag.
 	return c
 }
 
-// retries returns the client's setting, where 0 selects the client's default and -1 turns retries off.
+// retries returns the client's setting, where 0 selects the client's default and -1 turns retries
+// off.
 func (m *settings) retries() int {
 	n := int(m.Retries.ValueInt64())
 	if n == 0 && !m.Retries.IsNull() {
@@ -154,8 +155,8 @@ func greet(ctx context.Context, c *client.Client) error {
 	return err
 }
 
-// clientOf returns the client that Configure made. It is nil while Terraform only validates and while
-// the provider block depends on unknown values.
+// clientOf returns the client that Configure made. It is nil while Terraform only validates and
+// while the provider block depends on unknown values.
 func clientOf(data any, diags *diag.Diagnostics) *client.Client {
 	if data == nil {
 		return nil

@@ -23,8 +23,8 @@ const credentialsTimeout = 15 * time.Second
 func (r *role) present() bool { return r.ARN.ValueString() != "" }
 
 // findCredentials sets the credentials that sign requests, and reports whether there are any. It
-// prefers static credentials to the profile, and the profile to the AWS SDK's default chain. If a role
-// is configured, these credentials only assume the role, and the role's credentials sign.
+// prefers static credentials to the profile, and the profile to the AWS SDK's default chain. If a
+// role is configured, these credentials only assume the role, and the role's credentials sign.
 func (m *settings) findCredentials(ctx context.Context, r *role, cfg *client.Config, diags *diag.Diagnostics) bool {
 	var options []func(*awsconfig.LoadOptions) error
 	at := path.Root("profile")

@@ -22,8 +22,8 @@ type expansion struct {
 	fields  fault.Fields // invalid fields that Normalize does not report
 }
 
-// expand returns the normalized policy, whether all its values are known, and the invalid fields under
-// the API's names. It reports no error for an unknown field.
+// expand returns the normalized policy, whether all its values are known, and the invalid fields
+// under the API's names. It reports no error for an unknown field.
 func (m *policyModel) expand() (p policy.Policy, known bool, invalid fault.Fields) {
 	var x expansion
 	p = policy.Policy{
@@ -116,8 +116,8 @@ func attribute[T attr.Value](o types.Object, name string) T {
 	return v
 }
 
-// rules returns the rules of a list. An unknown rule becomes a placeholder; an unknown list becomes one
-// placeholder.
+// rules returns the rules of a list. An unknown rule becomes a placeholder; an unknown list becomes
+// one placeholder.
 func (x *expansion) rules(field string, list types.List) []policy.Rule {
 	if x.note(field, list) {
 		return []policy.Rule{placeholder(0)}
@@ -157,8 +157,8 @@ func placeholder(i int) policy.Rule {
 	}
 }
 
-// window returns the length of a window. A text that is not a duration counts as unknown, because its
-// attribute type reports it.
+// window returns the length of a window. A text that is not a duration counts as unknown, because
+// its attribute type reports it.
 func (x *expansion) window(field string, v duration.Value) time.Duration {
 	if x.note(field, v) {
 		return time.Millisecond
@@ -171,8 +171,8 @@ func (x *expansion) window(field string, v duration.Value) time.Duration {
 	return length
 }
 
-// overrides returns the overrides of a list. An unknown override becomes a placeholder; an unknown list
-// becomes nil.
+// overrides returns the overrides of a list. An unknown override becomes a placeholder; an unknown
+// list becomes nil.
 func (x *expansion) overrides(list types.List) []policy.Override {
 	if x.note("overrides", list) || len(list.Elements()) == 0 {
 		return nil

@@ -7,7 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 )
 
-// ValidateConfig refuses every configuration that the API would refuse, as far as its values are known.
+// ValidateConfig refuses every configuration that the API would refuse, as far as its values are
+// known.
 func (r *policyResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest,
 	resp *resource.ValidateConfigResponse) {
 	var m resourceModel
@@ -19,8 +20,8 @@ func (r *policyResource) ValidateConfig(ctx context.Context, req resource.Valida
 	addInvalid(&resp.Diagnostics, invalid)
 }
 
-// ModifyPlan keeps the version, the ETag and the time of the last change if the plan only writes the
-// stored policy in another way.
+// ModifyPlan keeps the version, the ETag and the time of the last change if the plan only writes
+// the stored policy in another way.
 func (r *policyResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 	resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || req.State.Raw.IsNull() {

@@ -77,8 +77,8 @@ func (l *policyList) List(ctx context.Context, req list.ListRequest, stream *lis
 	}
 }
 
-// result returns the list result of one policy. Listings have no ETags: if the caller wants the whole
-// resource, result reads the policy again.
+// result returns the list result of one policy. Listings have no ETags: if the caller wants the
+// whole resource, result reads the policy again.
 func (l *policyList) result(ctx context.Context, req list.ListRequest, p client.StoredPolicy) list.ListResult {
 	result := req.NewListResult(ctx)
 	result.DisplayName = p.Name

@@ -63,8 +63,8 @@ func (s *sluice) ListResources(context.Context) []func() list.ListResource {
 	return []func() list.ListResource{func() list.ListResource { return &policyList{} }}
 }
 
-// Actions implements provider.ProviderWithActions. They need Terraform 1.14 or later; other versions
-// ignore them.
+// Actions implements provider.ProviderWithActions. They need Terraform 1.14 or later; other
+// versions ignore them.
 func (s *sluice) Actions(context.Context) []func() action.Action {
 	return []func() action.Action{func() action.Action { return &resetAction{} }}
 }

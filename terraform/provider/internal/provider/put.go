@@ -58,8 +58,8 @@ func (r *policyResource) put(ctx context.Context, m *resourceModel, c change, di
 }
 
 // mayHaveSucceeded reports whether the service may have carried out the call despite the error. put
-// then reads the policy: otherwise it could exist without being in the state, and the next apply would
-// refuse to replace it.
+// then reads the policy: otherwise it could exist without being in the state, and the next apply
+// would refuse to replace it.
 func mayHaveSucceeded(err error) bool {
 	e, ok := errors.AsType[*client.Error](err)
 	return ok && (e.Status == 0 || e.Status >= 500)

@@ -69,7 +69,8 @@ func (r *policyResource) Create(ctx context.Context, req resource.CreateRequest,
 	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, plan.Name)...)
 }
 
-// Read implements resource.Resource. If the policy no longer exists, the next plan creates it again.
+// Read implements resource.Resource. If the policy no longer exists, the next plan creates it
+// again.
 func (r *policyResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state resourceModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -119,8 +120,8 @@ func (r *policyResource) Update(ctx context.Context, req resource.UpdateRequest,
 	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, plan.Name)...)
 }
 
-// Delete implements resource.Resource. It deletes only the version that Terraform has read. It succeeds
-// if the policy does not exist.
+// Delete implements resource.Resource. It deletes only the version that Terraform has read. It
+// succeeds if the policy does not exist.
 func (r *policyResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state resourceModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -150,7 +151,8 @@ func (r *policyResource) ImportState(ctx context.Context, req resource.ImportSta
 	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("name"), path.Root("name"), req, resp)
 }
 
-// setIdentity sets the resource's identity. identity is nil if the host does not support identities.
+// setIdentity sets the resource's identity. identity is nil if the host does not support
+// identities.
 func setIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, name types.String) diag.Diagnostics {
 	if identity == nil {
 		return nil

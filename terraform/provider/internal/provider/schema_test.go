@@ -114,7 +114,8 @@ func TestRelease(t *testing.T) {
 		require.JSONEq(t, `{"version": 1, "metadata": {"protocol_versions": ["6.0"]}}`, string(manifest))
 	})
 
-	// The registries accept a release only if its files have these names and the checksums are signed.
+	// The registries accept a release only if its files have these names and the checksums are
+	// signed.
 	t.Run("is named and signed as the registries require", func(t *testing.T) {
 		t.Parallel()
 		text, err := os.ReadFile(filepath.Join("..", "..", ".goreleaser.yaml"))

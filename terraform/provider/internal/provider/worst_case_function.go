@@ -62,8 +62,8 @@ func (worstCaseFunction) Run(ctx context.Context, req function.RunRequest, resp 
 	resp.Error = resp.Result.Set(ctx, rule.WorstCase())
 }
 
-// ruleFrom converts an object to a rule. The object may omit the attributes that a rule may omit, and
-// the name.
+// ruleFrom converts an object to a rule. The object may omit the attributes that a rule may omit,
+// and the name.
 func ruleFrom(value attr.Value) (policy.Rule, error) {
 	object, ok := value.(basetypes.ObjectValue)
 	if !ok {
