@@ -1,13 +1,14 @@
 // Package consumer works on the jobs that Sluice sends to an SQS queue: as a Lambda function behind
 // the queue, or as a loop in a container.
 //
-//	c, err := consumer.New(consumer.Config{Client: api, Handle: func(ctx context.Context, m *consumer.Message) error {
+//	handle := func(ctx context.Context, m *consumer.Message) error {
 //		var order Order
 //		if err := m.Decode(&order); err != nil {
 //			return err
 //		}
 //		return ship(ctx, order)
-//	}})
+//	}
+//	c, err := consumer.New(consumer.Config{Client: api, Handle: handle})
 //	...
 //	lambda.Start(c.Lambda)                                                // as a Lambda function
 //	err = c.Run(ctx, consumer.Source{SQS: sqsClient, QueueURL: queueURL}) // in a container

@@ -1,6 +1,6 @@
 // The sample consumer is a Lambda function that logs each job it receives. Run it with `go run
-// ./localstack up --consumer orders=./localstack/sampleconsumer`. A payload such as {"fail_attempts":
-// 2} makes it fail that many attempts.
+// ./localstack up --consumer orders=./localstack/sampleconsumer`. A payload such as
+// {"fail_attempts": 2} makes it fail that many attempts.
 package main
 
 import (

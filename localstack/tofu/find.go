@@ -35,8 +35,8 @@ func (t Tool) Host() string {
 	return "registry.terraform.io"
 }
 
-// Find returns the first tool of version 1.minor or later among tofu on the PATH, the one that `make
-// tofu` built in root, and terraform on the PATH. Errors: [ErrNotFound].
+// Find returns the first tool of version 1.minor or later among tofu on the PATH, the one that
+// `make tofu` built in root, and terraform on the PATH. Errors: [ErrNotFound].
 func Find(ctx context.Context, root string, minor int) (Tool, error) {
 	for _, candidate := range []string{"tofu", filepath.Join(root, ".cache", "bin", "tofu"), "terraform"} {
 		path, err := exec.LookPath(candidate)

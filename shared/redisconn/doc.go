@@ -11,7 +11,7 @@
 // Errors have a [fault.Code] if the caller can act on them. [fault.StoreUnavailable] means that
 // Redis is unreachable, read-only, loading or out of memory:
 //
-//	store_unavailable: the redis store cannot be reached; …: dial tcp 10.0.1.7:6379: connection refused
+//	store_unavailable: …: dial tcp 10.0.1.7:6379: connection refused
 //
 // An error without a code is a defect, for example a script that does not compile.
 //
