@@ -60,13 +60,13 @@ func TestJobs(t *testing.T) {
 	// Redis is unavailable under load: every enqueue is acknowledged, due jobs are sent from the
 	// outbox, and each arrives once.
 	t.Run("are accepted while Redis is unavailable, and each arrives once", func(t *testing.T) {
-		away := time.Duration(scale("SLUICE_CHAOS_OUTAGE_SECONDS", 4)) * time.Second
-		l := open(t, "away")
-		l.push(t, 0, 200, away+3*time.Second)
+		outage := time.Duration(scale("SLUICE_CHAOS_OUTAGE_SECONDS", 4)) * time.Second
+		l := open(t, "outage")
+		l.push(t, 0, 200, outage+3*time.Second)
 		<-time.After(time.Second) // some jobs are sent before the outage
 		require.NoError(t, system.StopRedis(context.Background()))
 		stopped := time.Now()
-		for n := 0; time.Since(stopped) < away; n++ {
+		for n := 0; time.Since(stopped) < outage; n++ {
 			began := time.Now()
 			l.push(t, 1000+n*20, 20, 2*time.Second)
 			require.Less(t, time.Since(began), 5*time.Second)

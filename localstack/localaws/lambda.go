@@ -41,7 +41,7 @@ func (c *Server) NewInvoker() *Invoker {
 	return &Invoker{endpoint: c.kumo.URL, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512}}}
 }
 
-// Invoke implements gateway.Invoker. If the error is no *gateway.FunctionError, the function was
+// Invoke implements gateway.Invoker. If the error is not a *gateway.FunctionError, the function was
 // not reached.
 func (i *Invoker) Invoke(ctx context.Context, function string, payload []byte) ([]byte, error) {
 	target := i.endpoint + "/2015-03-31/functions/" + function + "/invocations"

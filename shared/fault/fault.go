@@ -52,8 +52,7 @@ type Error struct {
 	Detail string
 	// Fields lists the invalid inputs of an invalid_request.
 	Fields []Field
-	// RetryAfter is how long to wait before the same call may succeed. Zero means that it is not
-	// known.
+	// RetryAfter is how long to wait before the same call may succeed. Zero means unknown.
 	RetryAfter time.Duration
 	// Extra holds further members of the problem document, such as "holder", "reason" or "state".
 	Extra map[string]any

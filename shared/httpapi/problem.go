@@ -83,7 +83,7 @@ func titleOf(code fault.Code) string { //nolint:cyclop // one line for each code
 // internalDetail is the detail of every defect. Its cause is in the log.
 const internalDetail = "unexpected error; report it with the request ID"
 
-// asFault converts any error into one that a caller may see. An error that is no [fault.Error]
+// asFault converts any error into one that a caller may see. An error that is not a [fault.Error]
 // becomes deadline_exceeded if the request's context has ended, and internal otherwise.
 func asFault(err error) *fault.Error {
 	var f *fault.Error

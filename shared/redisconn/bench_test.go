@@ -28,6 +28,7 @@ func BenchmarkRun(b *testing.B) {
 
 // BenchmarkRunWhileOpen measures a call that fails because the circuit breaker is open.
 func BenchmarkRunWhileOpen(b *testing.B) {
+	redisconn.SilenceDriver()
 	c, err := redisconn.Open(redisconn.Config{URLs: []string{"redis://127.0.0.1:1"}}) // nothing listens there
 	require.NoError(b, err)
 	b.Cleanup(func() { _ = c.Close() })

@@ -56,7 +56,8 @@ func Run(function string, build Build, getenv func(string) string, out, errOut i
 }
 
 // DrainOnSIGTERM keeps the process alive after a SIGTERM until drain returns. The returned context
-// ends when the signal arrives. Without it, a SIGTERM ends the process immediately.
+// ends when the signal arrives. If it is not called, a
+// SIGTERM ends the process immediately.
 func (e *Env) DrainOnSIGTERM(ctx context.Context, drain func()) context.Context {
 	e.drain = drain
 	e.terminating, _ = signal.NotifyContext(ctx, syscall.SIGTERM) // until the process ends

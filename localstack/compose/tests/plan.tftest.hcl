@@ -1,4 +1,4 @@
-# What `make localstack-deploy` would apply.
+# Checks the plan of `make localstack-deploy`.
 
 mock_provider "aws" {}
 
@@ -9,7 +9,7 @@ run "only_what_the_hobby_plan_has_is_made" {
   }
   assert {
     condition     = module.sluice.redis == { url = "redis://valkey:6379", cluster = false, auth = "none" } && module.sluice.vpc_id == null
-    error_message = "Redis must be the container beside LocalStack."
+    error_message = "Redis must be the Valkey container."
   }
   assert {
     condition     = length(module.sluice.alarm_arns) == 0 && module.sluice.dashboard_name == null

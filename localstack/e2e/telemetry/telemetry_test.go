@@ -41,8 +41,8 @@ func (p *printed) Write(b []byte) (int, error) {
 func (p *printed) lines() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	whole := p.text.String()
-	return strings.Split(strings.TrimSuffix(whole[:strings.LastIndex(whole, "\n")+1], "\n"), "\n")
+	text := p.text.String()
+	return strings.Split(strings.TrimSuffix(text[:strings.LastIndex(text, "\n")+1], "\n"), "\n")
 }
 
 // line is a JSON object. That of a metric has the member _aws.

@@ -61,7 +61,7 @@ func (a *API) Send(t testing.TB, method, target string, body any, headers ...str
 	return a.Serve(t, NewRequest(t.Context(), t, method, target, body, headers...))
 }
 
-// SendAsync serves a request in a goroutine of its own and sends the answer, for [Read].
+// SendAsync serves a request in a new goroutine and sends the answer, for [Read].
 func (a *API) SendAsync(ctx context.Context, t testing.TB, method, target string,
 	body any) <-chan *httptest.ResponseRecorder {
 	t.Helper()
