@@ -32,7 +32,7 @@ const start = int64(1_750_000_000_000)
 func newClocked(t testing.TB, r *redistest.Redis, cfg Config) *clocked {
 	t.Helper()
 	q := newQueues(t, r, cfg)
-	for name, script := range map[string]**redis.Script{
+	for name, script := range map[string]*redisconn.Script{
 		"enqueue": &q.scripts.enqueue, "claim": &q.scripts.claim, "accept": &q.scripts.accept,
 		"requeue": &q.scripts.requeue, "ack": &q.scripts.ack, "change": &q.scripts.change,
 		"maintain": &q.scripts.maintain, "stats": &q.scripts.stats, "redrive": &q.scripts.redrive,

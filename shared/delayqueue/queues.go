@@ -77,7 +77,7 @@ func placeOf(queue string, shard int) place {
 func jitter() int { return rand.IntN(1_000_000) }
 
 // rows runs a script that replies with an array.
-func (q *Queues) rows(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]any, error) {
+func (q *Queues) rows(ctx context.Context, script redisconn.Script, keys []string, args ...any) ([]any, error) {
 	reply, err := q.conn.Run(ctx, script, keys, args...)
 	if err != nil {
 		return nil, err

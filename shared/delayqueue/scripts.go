@@ -4,24 +4,23 @@ import (
 	"embed"
 	"sync"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/sluicehq/sluice/shared/luascript"
+	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
 //go:embed scripts
 var scriptFiles embed.FS
 
 type scripts struct {
-	enqueue, claim, accept, requeue, ack, change, maintain, stats, redrive, recordSent, takeOver *redis.Script
+	enqueue, claim, accept, requeue, ack, change, maintain, stats, redrive, recordSent, takeOver redisconn.Script
 }
 
 // loadScripts returns the scripts, which are composed once in a process.
 var loadScripts = sync.OnceValue(composeScripts) //nolint:gochecknoglobals // a function that never changes
 
 func composeScripts() scripts {
-	load := func(name string) *redis.Script {
-		return redis.NewScript(luascript.MustCompose(scriptFiles, "scripts/"+name+".lua").Text)
+	load := func(name string) redisconn.Script {
+		return luascript.MustLoad(scriptFiles, "scripts/"+name+".lua")
 	}
 	return scripts{
 		enqueue:    load("enqueue"),

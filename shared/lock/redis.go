@@ -19,12 +19,12 @@ import (
 var scripts embed.FS
 
 var (
-	acquireScript = redis.NewScript(luascript.MustCompose(scripts, "scripts/acquire.lua").Text)
-	renewScript   = redis.NewScript(luascript.MustCompose(scripts, "scripts/renew.lua").Text)
-	releaseScript = redis.NewScript(luascript.MustCompose(scripts, "scripts/release.lua").Text)
-	forceScript   = redis.NewScript(luascript.MustCompose(scripts, "scripts/force.lua").Text)
-	inspectScript = redis.NewScript(luascript.MustCompose(scripts, "scripts/inspect.lua").Text)
-	raiseScript   = redis.NewScript(luascript.MustCompose(scripts, "scripts/raise.lua").Text)
+	acquireScript = luascript.MustLoad(scripts, "scripts/acquire.lua")
+	renewScript   = luascript.MustLoad(scripts, "scripts/renew.lua")
+	releaseScript = luascript.MustLoad(scripts, "scripts/release.lua")
+	forceScript   = luascript.MustLoad(scripts, "scripts/force.lua")
+	inspectScript = luascript.MustLoad(scripts, "scripts/inspect.lua")
+	raiseScript   = luascript.MustLoad(scripts, "scripts/raise.lua")
 )
 
 // linger is how long the state of a free lock stays in Redis after its lease. Until then the next

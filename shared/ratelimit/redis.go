@@ -18,9 +18,9 @@ import (
 var scripts embed.FS
 
 var (
-	bucketScript  = redis.NewScript(luascript.MustCompose(scripts, "scripts/bucket.lua").Text)
-	bucketsScript = redis.NewScript(luascript.MustCompose(scripts, "scripts/buckets.lua").Text)
-	decideScript  = redis.NewScript(luascript.MustCompose(scripts, "scripts/decide.lua").Text)
+	bucketScript  = luascript.MustLoad(scripts, "scripts/bucket.lua")
+	bucketsScript = luascript.MustLoad(scripts, "scripts/buckets.lua")
+	decideScript  = luascript.MustLoad(scripts, "scripts/decide.lua")
 )
 
 // operation is the first argument of decide.lua.

@@ -21,7 +21,7 @@ type Reply struct {
 // RunEach runs a script once per call, in one round trip to each node, and returns the replies in
 // the order of the calls. Each call succeeds or fails independently, with the deadline and the
 // errors of [Conn.Run].
-func (c *Conn) RunEach(ctx context.Context, script *redis.Script, calls []Call) []Reply {
+func (c *Conn) RunEach(ctx context.Context, script Script, calls []Call) []Reply {
 	replies := make([]Reply, len(calls))
 	if len(calls) == 1 {
 		replies[0].Value, replies[0].Err = c.Run(ctx, script, calls[0].Keys, calls[0].Args...)
@@ -48,7 +48,7 @@ func (c *Conn) RunEach(ctx context.Context, script *redis.Script, calls []Call) 
 			sent[i] = script.Eval(callCtx, c.client, call.Keys, call.Args...)
 		}
 		value, err := sent[i].Result()
-		err = c.Classify(ctx, err)
+		err = c.Classify(ctx, locate(script, err))
 		c.breaker.record(ctx, err)
 		replies[i] = Reply{Value: value, Err: err}
 	}

@@ -59,12 +59,12 @@ func (c *Conn) Client() redis.UniversalClient { return c.client }
 // is unreachable, read-only, loading or out of memory, the error has the code
 // fault.StoreUnavailable; if ctx ends first, the error wraps that of ctx. A call that failed may
 // have taken effect, because only the answer was lost: retry it only if the script is idempotent.
-func (c *Conn) Run(ctx context.Context, script *redis.Script, keys []string, args ...any) (any, error) {
+func (c *Conn) Run(ctx context.Context, script Script, keys []string, args ...any) (any, error) {
 	var reply any
 	err := c.Do(ctx, func(ctx context.Context) error {
 		var err error
 		reply, err = script.Run(ctx, c.client, keys, args...).Result()
-		return err
+		return locate(script, err)
 	})
 	return reply, err
 }

@@ -17,7 +17,7 @@ local kind, ends = $kind(state), $ends(state)
 if ends <= now then return {'${FREE}', waiters, 0} end
 
 if kind == '${EXCLUSIVE}' then
-  local public = string.match($record(state), '^[^\n]+\n[^\n]+\n(.*)$')
+  local public = $public(state)
   return {'${EXCLUSIVE}', waiters, 1, $fence(state), $acquired(state), $text(ends), public}
 end
 if kind ~= '${SHARED}' then return {'${FREE}', waiters, 0} end

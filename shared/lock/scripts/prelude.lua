@@ -32,6 +32,7 @@ define $ends(state) string.sub(state, 3, 12) + string.sub(state, 13, 28)
 define $fence(state) string.sub(state, 29, 44)
 define $acquired(state) string.sub(state, 45, 60)
 define $record(state) string.sub(state, 61)
+define $public(state) string.match(state, '^[^\n]+\n[^\n]+\n(.*)$', 61)
 define $columns(state) string.sub(state, 1, 60)
 define $unheld(state) #state == 60
 define $owned(state, token) string.sub(state, 61, 61 + #token) == token .. '\n'
