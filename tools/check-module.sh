@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Checks the Terraform module, its examples and the LocalStack configuration without an account:
-# format, validation, tests and plans on the real schema of the AWS provider (tools/awsstub). It
-# works on a copy, so that no lock file of the stand-in is left for a real `tofu init` to trip over.
+# Checks the Terraform module, its examples and the LocalStack configuration without an AWS account:
+# format, validation, tests, and plans with the real schema of the AWS provider (tools/awsstub). It
+# works on a copy, so that no lock file of the stand-in disturbs a later `tofu init`.
 #
-#   tools/check-module.sh            all of it
+#   tools/check-module.sh            all folders
 #   tools/check-module.sh minimal    the folders whose name contains "minimal"
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,23 +11,21 @@ only=${1:-}
 
 tool=${TOFU:-}
 [ -n "$tool" ] || { [ -x .cache/bin/tofu ] && tool=$PWD/.cache/bin/tofu; } || tool=$(command -v tofu || command -v terraform || true)
-[ -n "$tool" ] || { echo "neither tofu nor terraform is on the PATH. Type: make tofu (builds it once, some minutes), or install OpenTofu 1.8 or later" >&2; exit 1; }
-command -v go >/dev/null || { echo "go is not on the PATH: the stand-in for the AWS provider is built with it" >&2; exit 1; }
+[ -n "$tool" ] || { echo "neither tofu nor terraform is on the PATH. Run: make tofu (builds it once, in minutes), or install OpenTofu 1.8 or later" >&2; exit 1; }
+command -v go >/dev/null || { echo "go is not on the PATH; it builds the stand-in for the AWS provider" >&2; exit 1; }
 
 unset TF_DATA_DIR TF_CLI_ARGS
 TF_CLI_CONFIG_FILE=$(tools/awsstub/mirror.sh .cache/awsstub)
 export TF_CLI_CONFIG_FILE TF_IN_AUTOMATION=1 CHECKPOINT_DISABLE=1
 
-# Our own provider comes from the mirror too, under a version that satisfies every example.
+# The mirror contains the provider sluicehq/sluice too, in a version that satisfies every example.
 platform=$(go env GOOS)_$(go env GOARCH)
-if [ -d terraform/provider ]; then
-  (cd terraform/provider && go build -o ../../.cache/awsstub/sluice .)
-  for host in registry.opentofu.org registry.terraform.io; do
-    target=.cache/awsstub/mirror/$host/sluicehq/sluice/9.9.9/$platform
-    mkdir -p "$target"
-    ln -f .cache/awsstub/sluice "$target/terraform-provider-sluice_v9.9.9"
-  done
-fi
+(cd terraform/provider && go build -o ../../.cache/awsstub/sluice .)
+for host in registry.opentofu.org registry.terraform.io; do
+  target=.cache/awsstub/mirror/$host/sluicehq/sluice/9.9.9/$platform
+  mkdir -p "$target"
+  ln -f .cache/awsstub/sluice "$target/terraform-provider-sluice_v9.9.9"
+done
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -35,7 +33,7 @@ mkdir -p "$work/localstack"
 cp -R terraform "$work/terraform"
 cp -R localstack/compose "$work/localstack/compose"
 find "$work" \( -name .terraform -o -name .terraform.lock.hcl -o -name 'terraform.tfstate*' \) -prune -exec rm -rf {} +
-# What `make package` would have put there, but small: a plan only wants to know the zips' digests.
+# Small zips in place of those of `make package`: a plan needs only their digests.
 mkdir -p "$work/dist/amd64"
 cp terraform/module/tests/packages/*.zip "$work/dist"
 cp terraform/module/tests/packages/*.zip "$work/dist/amd64"
@@ -43,10 +41,10 @@ cp terraform/module/tests/packages/*.zip "$work/dist/amd64"
 "$tool" fmt -check -diff -recursive "$work/terraform" || { echo "not formatted: $tool fmt -recursive terraform" >&2; exit 1; }
 "$tool" fmt -check -diff "$work/localstack/compose" || { echo "not formatted: $tool fmt localstack/compose" >&2; exit 1; }
 
-# The compose file, by the compose specification.
+# Validate the compose file.
 (cd tools/compose && go run . ../../localstack/compose/compose.yaml)
 
-# check FOLDER [ARGUMENT…]: init, validate, test; quiet unless something fails.
+# check FOLDER [ARGUMENT...] runs init, validate and test, and prints their output if one fails.
 check() {
   local folder=$1 log
   log=$(mktemp "$work/log.XXXXXX")
@@ -60,19 +58,19 @@ check() {
   fi
 }
 
-# The stand-in must find what the provider would: else all of this says nothing.
+# The stand-in must report the errors that the provider would; otherwise the checks prove nothing.
 mkdir "$work/canary"
 printf 'resource "aws_sqs_queue" "q" {\n  nmae = "a misspelt argument"\n}\n\nresource "aws_sqs_queue" "r" {\n  arn = "what only AWS decides"\n}\n' >"$work/canary/main.tf"
 (cd "$work/canary" && "$tool" init -backend=false -input=false -no-color >/dev/null)
 found=$(cd "$work/canary" && "$tool" validate -no-color 2>&1 || true)
-[[ $found == *nmae* ]] || { echo "the stand-in for the AWS provider let a misspelt argument pass:" "$found" >&2; exit 1; }
+[[ $found == *nmae* ]] || { echo "the stand-in for the AWS provider accepted a misspelt argument:" "$found" >&2; exit 1; }
 sed -i.orig '/nmae/d' "$work/canary/main.tf"
 found=$(cd "$work/canary" && "$tool" validate -no-color 2>&1 || true)
-[[ $found == *unconfigurable* ]] || { echo "the stand-in for the AWS provider let a read-only argument pass:" "$found" >&2; exit 1; }
+[[ $found == *unconfigurable* ]] || { echo "the stand-in for the AWS provider accepted a read-only argument:" "$found" >&2; exit 1; }
 
 jobs_failed=0
 if [[ terraform/module == *"$only"* ]]; then
-  # The module's suites run concurrently: each is a process of its own.
+  # The test files of the module run concurrently, each in a process of its own.
   (cd "$work/terraform/module" && "$tool" init -backend=false -input=false -no-color >/dev/null)
   suites=("$work"/terraform/module/tests/*.tftest.hcl)
   running=()
@@ -86,7 +84,6 @@ fi
 for folder in terraform/examples/* localstack/compose; do
   [[ $folder == *"$only"* ]] || continue
   [ -d "$work/$folder/tests" ] || continue
-  if grep -q sluicehq/sluice "$work/$folder"/*.tf && [ ! -d terraform/provider ]; then echo "left   $folder: terraform/provider is not here"; continue; fi
   check "$folder" || jobs_failed=1
 done
 exit "$jobs_failed"

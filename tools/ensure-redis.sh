@@ -14,7 +14,7 @@ if [ -n "${REDIS_SERVER:-}" ]; then
 fi
 if command -v redis-server >/dev/null || command -v valkey-server >/dev/null; then exit 0; fi
 if [ -x /opt/homebrew/bin/redis-server ] || [ "$(uname -s)" = Darwin ]; then
-  echo "redis-server is not on the PATH. Type: brew install redis" >&2
+  echo "redis-server is not on the PATH. Run: brew install redis" >&2
   exit 1
 fi
 if ! command -v apt-get >/dev/null; then
@@ -24,7 +24,7 @@ fi
 as_root=()
 if [ "$(id -u)" != 0 ]; then
   if ! sudo -n true 2>/dev/null; then
-    echo "redis-server is not on the PATH. Type: sudo apt-get install -y redis-server" >&2
+    echo "redis-server is not on the PATH. Run: sudo apt-get install -y redis-server" >&2
     exit 1
   fi
   as_root=(sudo -n)

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Makes sure that there is a tofu or a terraform for the tests of the provider: 1.12 or later, which
-# know resource identity. Takes the one on the PATH, and builds OpenTofu once into .cache/bin when
-# there is none.
+# Makes sure that the provider's tests find tofu or terraform in version 1.12 or later, which
+# support resource identity. If neither is on the PATH, it builds OpenTofu once into .cache/bin.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

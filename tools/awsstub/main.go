@@ -1,6 +1,7 @@
-// A stand-in for the Terraform provider hashicorp/aws: it has the real one's schema for the
-// resources that Sluice's module uses, and contacts nothing. `tofu validate`, `test` and `plan`
-// then work on a machine without an account and without the registry; see mirror.sh.
+// Awsstub is a stand-in for the Terraform provider hashicorp/aws. It serves the real schema of the
+// resources that Sluice's module uses and calls no service. With it, `tofu validate`, `test` and
+// `plan` work on a machine without an AWS account and without access to the registry. See
+// mirror.sh.
 package main
 
 import (

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# mirror.sh DIR: builds the stand-in and lays it out under DIR as a filesystem mirror of providers,
-# for OpenTofu and Terraform alike. Prints the path of a CLI configuration that installs providers
-# from there and nowhere else:
+# Builds the stand-in into DIR as a filesystem mirror of providers, for OpenTofu and for Terraform.
+# It prints the path of a CLI configuration that installs providers only from this mirror.
 #
 #   export TF_CLI_CONFIG_FILE=$(tools/awsstub/mirror.sh .cache/awsstub)
 set -euo pipefail

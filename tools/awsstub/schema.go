@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// document is schema.json, as refresh writes it.
+// document is the content of schema.json, which refresh generates.
 type document struct {
 	Provider  *block            `json:"provider"`
 	Resources map[string]*block `json:"resources"`
@@ -37,7 +37,7 @@ type nested struct {
 	Block *block `json:"block"`
 }
 
-// modes are the ways in which a block may repeat.
+// modes returns the nesting modes of blocks by name.
 func modes(mode string) (tfprotov6.SchemaNestedBlockNestingMode, error) {
 	switch mode {
 	case "single":
@@ -51,7 +51,7 @@ func modes(mode string) (tfprotov6.SchemaNestedBlockNestingMode, error) {
 	}
 }
 
-// protocol is the block as the plugin protocol wants it.
+// protocol converts the block to the plugin protocol.
 func (b *block) protocol() (*tfprotov6.SchemaBlock, error) {
 	out := &tfprotov6.SchemaBlock{}
 	for _, name := range slices.Sorted(maps.Keys(b.Attributes)) {
@@ -81,7 +81,7 @@ func (b *block) protocol() (*tfprotov6.SchemaBlock, error) {
 	return out, nil
 }
 
-// at returns the attribute that a path ends at; nil for a block, an element, or what is inside an
+// at returns the attribute at a path. It returns nil for a block, an element, or a value inside an
 // attribute.
 func (b *block) at(path *tftypes.AttributePath) *attribute {
 	steps := path.Steps()

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// kind is one type of resource or data source.
+// kind is a type of resource or data source.
 type kind struct {
 	block  *block
 	schema *tfprotov6.Schema
@@ -19,8 +19,8 @@ type kind struct {
 
 func (k kind) typ() tftypes.Type { return k.schema.ValueType() }
 
-// server answers what validate, plan, apply and test ask. The embedded interface is nil: a call of
-// anything else is a defect and panics.
+// server implements the calls of validate, plan, apply and test. The embedded interface is nil, so
+// that every other call panics.
 type server struct {
 	tfprotov6.ProviderServer
 	provider  kind

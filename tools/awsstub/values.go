@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// readOnly finds values for attributes that only the provider decides; the core leaves that check
-// to providers.
+// readOnly returns an error for each configured attribute that only the provider may set. OpenTofu
+// leaves this check to providers.
 func (k kind) readOnly(config *tfprotov6.DynamicValue) ([]*tfprotov6.Diagnostic, error) {
 	v, err := config.Unmarshal(k.typ())
 	if err != nil {
@@ -25,7 +25,7 @@ func (k kind) readOnly(config *tfprotov6.DynamicValue) ([]*tfprotov6.Diagnostic,
 			found = append(found, &tfprotov6.Diagnostic{
 				Severity: tfprotov6.DiagnosticSeverityError, Attribute: path,
 				Summary: "Value for unconfigurable attribute",
-				Detail:  "This attribute is decided by the provider and cannot be set in configuration.",
+				Detail:  "The provider sets this attribute; a configuration cannot set it.",
 			})
 		}
 		return false, nil
@@ -33,7 +33,7 @@ func (k kind) readOnly(config *tfprotov6.DynamicValue) ([]*tfprotov6.Diagnostic,
 	return found, err
 }
 
-// planned marks computed attributes that have no value as unknown.
+// planned makes computed attributes without a value unknown.
 func (k kind) planned(proposed *tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, error) {
 	return k.transform(proposed, func(path *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
 		if a := k.block.at(path); a == nil || !a.Computed || !v.IsNull() {
@@ -43,7 +43,7 @@ func (k kind) planned(proposed *tfprotov6.DynamicValue) (*tfprotov6.DynamicValue
 	})
 }
 
-// filled gives unknown values one that is made from the attribute's name.
+// filled replaces unknown values by values derived from the names of their attributes.
 func (k kind) filled(planned *tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, error) {
 	return k.transform(planned, func(path *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
 		if v.IsKnown() {

@@ -1,5 +1,5 @@
-// compose reads a compose file as Docker would, by the compose specification, and holds it against
-// what we promise of it: every port is on loopback only. No Docker is needed.
+// Compose validates a compose file against the compose specification and checks that every port is
+// on loopback only. It needs no Docker.
 //
 //	go run . ../../localstack/compose/compose.yaml
 package main
@@ -24,9 +24,10 @@ func main() {
 	}
 }
 
+// check validates the file.
 func check(ctx context.Context, file string) error {
 	if _, err := load(ctx, file); err == nil {
-		return errors.New("without a token it must say what is missing")
+		return errors.New("the file must be invalid without LOCALSTACK_AUTH_TOKEN")
 	}
 	services, err := load(ctx, file, "LOCALSTACK_AUTH_TOKEN=ls-example")
 	if err != nil {
@@ -35,14 +36,14 @@ func check(ctx context.Context, file string) error {
 	for name, addresses := range services {
 		for _, address := range addresses {
 			if address != "127.0.0.1" {
-				return fmt.Errorf("a port of %s is open on %q: it must be on 127.0.0.1", name, address)
+				return fmt.Errorf("a port of %s is open on %q; it must be on 127.0.0.1", name, address)
 			}
 		}
 	}
 	return nil
 }
 
-// load returns the addresses of each service's ports.
+// load returns the host addresses of the ports of each service.
 func load(ctx context.Context, file string, env ...string) (map[string][]string, error) {
 	options, err := cli.NewProjectOptions([]string{file}, cli.WithEnv(env), cli.WithInterpolation(true),
 		cli.WithResolvedPaths(true))
@@ -61,7 +62,7 @@ func load(ctx context.Context, file string, env ...string) (map[string][]string,
 		}
 	}
 	if len(out) == 0 {
-		return nil, errors.New("there is no service")
+		return nil, errors.New("the file has no service")
 	}
 	return out, nil
 }

@@ -1,8 +1,8 @@
-// cost computes what a month of Sluice costs, next to its alternatives, and writes the tables of
+// Cost computes the monthly cost of Sluice and of its alternatives, and writes the tables of
 // docs/cost.md.
 //
-//	go run ./tools/cost             prints them
-//	go run ./tools/cost -update     writes them into docs/cost.md
+//	go run ./tools/cost             prints the tables
+//	go run ./tools/cost -update     writes the tables into docs/cost.md
 package main
 
 import (
@@ -23,8 +23,8 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("cost", flag.ContinueOnError)
-	update := flags.Bool("update", false, "write the tables into the page")
-	page := flags.String("page", "docs/cost.md", "the page")
+	update := flags.Bool("update", false, "write the tables into the page instead of printing them")
+	page := flags.String("page", "docs/cost.md", "the `file` of the page")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(*page, []byte(with), 0o644); err != nil { //nolint:gosec // a page that anybody may read
+	if err := os.WriteFile(*page, []byte(with), 0o644); err != nil { //nolint:gosec // everybody may read the page
 		return fmt.Errorf("error writing the page: %w", err)
 	}
 	return nil
@@ -50,12 +50,12 @@ func run(args []string, out io.Writer) error {
 
 const begin, end = "<!-- computed by: go run ./tools/cost -update -->\n", "<!-- end -->"
 
-// replaced is the page with the tables as they are computed now.
+// replaced returns the page with the tables computed again.
 func replaced(page string) (string, error) {
 	before, rest, found := strings.Cut(page, begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !found || !closed {
-		return "", errors.New("the page has no place for the tables")
+		return "", errors.New("the page lacks the markers around the tables")
 	}
 	return before + begin + tables() + end + after, nil
 }

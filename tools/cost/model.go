@@ -7,14 +7,16 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// item is a line of a bill.
+// item is a line of a bill, in dollars.
 type item struct {
 	name    string
 	dollars float64
 }
 
+// bill is a list of items for a month.
 type bill []item
 
+// total returns the sum in dollars.
 func (b bill) total() float64 {
 	var sum float64
 	for _, i := range b {
@@ -23,7 +25,7 @@ func (b bill) total() float64 {
 	return sum
 }
 
-// metrics is how many CloudWatch metrics a deployment has.
+// metrics returns the number of CloudWatch metrics of a deployment.
 func metrics() int {
 	n := 0
 	for _, d := range telemetry.Catalogue() {
@@ -36,20 +38,20 @@ func metrics() int {
 	return n
 }
 
-// alarms is how many the module makes: three of the deployment, six of each queue, two of each
-// function, the API's, and two of Redis.
+// alarms is the number of alarms that the module creates: three for the deployment, six for each
+// queue, two for each function, one for the API, and two for Redis.
 const alarms = 3 + 6*queues + 2*4 + 1 + 2
 
-// idle is what a deployment costs that nobody calls.
+// idle returns the bill of a deployment without calls.
 func idle(serverless bool) bill {
 	cache := item{"ElastiCache: 2 × cache.t4g.small", 2 * smallNodePerHour * hours}
 	if serverless {
-		cache = item{"ElastiCache Serverless, at its least", serverlessPerGBHour*serverlessLeastGB*hours +
+		cache = item{"ElastiCache Serverless, minimum size", serverlessPerGBHour*serverlessLeastGB*hours +
 			pollECPU*hours*3600*ecpuPerMillion/million}
 	}
 	return bill{
 		cache,
-		{"the dispatcher, always on", lambda(1, hours*3600*overlap) + float64(hours*60)*lambdaPerMillion/million},
+		{"the dispatcher, which always runs", lambda(1, hours*3600*overlap) + float64(hours*60)*lambdaPerMillion/million},
 		{"an endpoint for SQS in two zones", zones * endpointPerHour * hours},
 		{fmt.Sprintf("%d metrics", metrics()), float64(metrics()) * metricPerMonth},
 		{fmt.Sprintf("%d alarms", alarms), alarms * alarmPerMonth},
@@ -57,10 +59,11 @@ func idle(serverless bool) bill {
 	}
 }
 
-// lambda is the duration of calls, without their requests.
+// lambda returns the price of the duration of calls, without the price of the requests.
 func lambda(calls, seconds float64) float64 { return calls * seconds * memoryGB * lambdaPerGBSecond }
 
-// calls is what so many calls of the API cost, of which each is billed for seconds and logs bytes.
+// calls returns the bill of n calls, each with a billed duration in seconds and a log in bytes. api
+// selects the HTTP API instead of function URLs.
 func calls(n, seconds, bytes float64, api bool) bill {
 	b := bill{
 		{"API Gateway", n / million * apiPerMillion},
@@ -73,8 +76,8 @@ func calls(n, seconds, bytes float64, api bool) bill {
 	return b
 }
 
-// jobs is the cost of n jobs on top of the idle deployment, pushed in batches; consumers receive
-// and delete in tens.
+// jobs returns the bill of n jobs in addition to that of the idle deployment. Producers push
+// batches; consumers receive and delete ten messages a call.
 func jobs(n, batch float64) bill {
 	seconds := enqueueSeconds
 	if batch > 1 {
@@ -85,20 +88,23 @@ func jobs(n, batch float64) bill {
 		item{"ECPUs, on Serverless", n * ecpuPerJob / million * ecpuPerMillion})
 }
 
-// checks is the cost of n checks of a limit on top of the idle deployment.
+// checks returns the bill of n checks of a limit in addition to that of the idle deployment.
 func checks(n, bytes float64, api bool) bill {
 	return append(calls(n, checkSeconds, bytes, api),
 		item{"ECPUs, on Serverless", n * ecpuPerCheck / million * ecpuPerMillion})
 }
 
+// scheduler returns the price of n one-off schedules of EventBridge Scheduler.
 func scheduler(n float64) float64 { return max(0, n-schedulerFree) / million * schedulerPerMillion }
 
+// qstash returns the price of n messages of QStash.
 func qstash(n float64) float64 { return n / million * qstashPerMillion }
 
+// tables returns the tables of the page in Markdown.
 func tables() string {
 	var b strings.Builder
 	small, serverless := idle(false), idle(true)
-	b.WriteString("\n### A deployment that nobody calls\n\n| a month | two small nodes | Serverless |\n| --- | ---: | ---: |\n")
+	b.WriteString("\n### A deployment without calls\n\n| per month | two small nodes | Serverless |\n| --- | ---: | ---: |\n")
 	for i := range small {
 		name := small[i].name
 		if i == 0 {
@@ -106,35 +112,39 @@ func tables() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, dollars(small[i].dollars), dollars(serverless[i].dollars))
 	}
-	fmt.Fprintf(&b, "| **together** | **%s** | **%s** |\n", dollars(small.total()), dollars(serverless.total()))
+	fmt.Fprintf(&b, "| **total** | **%s** | **%s** |\n", dollars(small.total()), dollars(serverless.total()))
 
-	b.WriteString("\n### Jobs\n\nOn top of the idle deployment:\n\n| | 10 million, one a call | 10 million, 100 a call | 100 million, 100 a call |\n| --- | ---: | ---: | ---: |\n")
+	b.WriteString("\n### Jobs\n\nIn addition to the deployment without calls:\n\n" +
+		"| per month | 10 million, 1 per call | 10 million, 100 per call | 100 million, 100 per call |\n" +
+		"| --- | ---: | ---: | ---: |\n")
 	columns := []bill{jobs(10*million, 1), jobs(10*million, 100), jobs(100*million, 100)}
 	writeRows(&b, columns)
-	b.WriteString("\nEverything, on Serverless, compared with other services:\n\n| a month | 10 million jobs | 100 million jobs |\n| --- | ---: | ---: |\n")
-	fmt.Fprintf(&b, "| Sluice, 100 a call | %s | %s |\n", dollars(serverless.total()+columns[1].total()),
+	b.WriteString("\nThe total on Serverless, compared with alternatives:\n\n" +
+		"| per month | 10 million jobs | 100 million jobs |\n| --- | ---: | ---: |\n")
+	fmt.Fprintf(&b, "| Sluice, 100 per call | %s | %s |\n", dollars(serverless.total()+columns[1].total()),
 		dollars(serverless.total()+columns[2].total()))
-	fmt.Fprintf(&b, "| Sluice, one a call | %s | %s |\n", dollars(serverless.total()+columns[0].total()),
+	fmt.Fprintf(&b, "| Sluice, 1 per call | %s | %s |\n", dollars(serverless.total()+columns[0].total()),
 		dollars(serverless.total()+jobs(100*million, 1).total()))
 	fmt.Fprintf(&b, "| EventBridge Scheduler | %s | %s |\n", dollars(scheduler(10*million)),
 		dollars(scheduler(100*million)))
 	fmt.Fprintf(&b, "| QStash | %s | %s |\n", dollars(qstash(10*million)), dollars(qstash(100*million)))
-	fmt.Fprintf(&b, "| a call of an HTTP API for each job, and nothing behind it | %s | %s |\n",
+	fmt.Fprintf(&b, "| one call of an HTTP API per job, without a backend | %s | %s |\n",
 		dollars(10*apiPerMillion), dollars(100*apiPerMillion))
 
-	b.WriteString("\n### Limits\n\nA month of 100 million checks, on top of the idle deployment:\n\n")
-	b.WriteString("| | as it comes | `log_level = \"warn\"` | and `front_door = \"function_url\"` |\n| --- | ---: | ---: | ---: |\n")
+	b.WriteString("\n### Limits\n\n100 million checks per month, in addition to the deployment without calls:\n\n")
+	b.WriteString("| per month | defaults | `log_level = \"warn\"` | and `front_door = \"function_url\"` |\n| --- | ---: | ---: | ---: |\n")
 	writeRows(&b, []bill{checks(100*million, logBytes, true), checks(100*million, quietLogBytes, true),
 		checks(100*million, quietLogBytes, false)})
-	fmt.Fprintf(&b, "\nThe calls of an HTTP API alone, with nothing behind it, would be %s.\n\n",
+	fmt.Fprintf(&b, "\nThe calls of an HTTP API alone, without a backend, would cost %s.\n\n",
 		dollars(100*apiPerMillion))
 
-	fmt.Fprintf(&b,
-		"### An outage\n\nA job that is taken into the outbox is two writes, and two more when it returns or was sent: %s for a million jobs.\n", dollars(4*dynamoWritePerMillion))
+	fmt.Fprintf(&b, "### An outage\n\n"+
+		"A job in the outbox costs two writes, and two more when it returns to Redis or is sent:\n"+
+		"%s per million jobs.\n", dollars(4*dynamoWritePerMillion))
 	return b.String()
 }
 
-// writeRows writes bills side by side, which have the same lines.
+// writeRows writes bills with the same items as columns.
 func writeRows(b *strings.Builder, bills []bill) {
 	for i := range bills[0] {
 		fmt.Fprintf(b, "| %s |", bills[0][i].name)
@@ -143,7 +153,7 @@ func writeRows(b *strings.Builder, bills []bill) {
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("| **together** |")
+	b.WriteString("| **total** |")
 	for _, c := range bills {
 		fmt.Fprintf(b, " **%s** |", dollars(c.total()))
 	}

@@ -1,7 +1,7 @@
 package main
 
-// Prices in US dollars, us-east-1, 2026. Those of the second group are AWS' list prices as they
-// were known, and not looked up again for this page.
+// Prices in US dollars, in us-east-1 in 2026. The prices of the second group are older list prices
+// of AWS that were not verified again.
 const (
 	million = 1e6
 
@@ -25,20 +25,20 @@ const (
 	keyPerMonth      = 1.00
 )
 
-// What is assumed of a deployment; the page says so.
+// Assumptions about a deployment.
 const (
 	hours          = 720 // a month of 30 days
 	zones          = 2
 	queues         = 1
 	memoryGB       = 0.25
-	enqueueSeconds = 0.008 // billed for one call, with its round trip to Redis
-	batchSeconds   = 0.020 // for one of 100 jobs
+	enqueueSeconds = 0.008 // billed duration of one call, with the round trip to Redis
+	batchSeconds   = 0.020 // billed duration of a call with 100 jobs
 	checkSeconds   = 0.005
-	overlap        = 1.03 // of a dispatcher with its successor
-	ecpuPerJob     = 12   // enqueue, claim and acceptance, each a script
+	overlap        = 1.03 // share of time, with two dispatchers during the handover
+	ecpuPerJob     = 12   // the scripts of enqueue, claim and acceptance
 	ecpuPerCheck   = 3
-	pollECPU       = 20     // a second: four shards are looked at, a heartbeat, a wake-up subscription
-	logBytes       = 1600.0 // for each call: Lambda's own three lines, ours, two lines of metrics, the access log's
-	quietLogBytes  = 950.0  // at log_level = "warn"
-	outcomes       = 4      // that a function really has, each with two metrics
+	pollECPU       = 20     // a second: polls of four shards, a heartbeat, a subscription to wake-ups
+	logBytes       = 1600.0 // for each call: three lines of Lambda, one of Sluice, two of metrics, one of the access log
+	quietLogBytes  = 950.0  // for each call at log_level = "warn"
+	outcomes       = 4      // that a function has in practice, each with two metrics
 )

@@ -8,20 +8,22 @@ import (
 )
 
 const (
-	column, unitHeight = 42, 34 // pixels of CloudWatch's grid
+	column, unitHeight = 42, 34 // pixels of a unit of CloudWatch's grid
 	points             = 120    // minutes
-	awayFrom, awayTo   = 78, 88 // while Redis is unavailable
-	footer             = 30
+	outageFrom         = 78     // the minute in which Redis becomes unavailable
+	outageTo           = 88     // the minute in which Redis is available again
+	footer             = 30     // pixels
 )
 
+// colours returns the colours of the lines, in order.
 func colours() []string {
 	return []string{"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd"}
 }
 
-// level is an example of a metric's value, normally and while Redis is unavailable.
-type level struct{ well, away float64 }
+// level is an example of a metric's value while Redis is available and during the outage.
+type level struct{ normal, outage float64 }
 
-// levels are by metric and, where it matters, by statistic.
+// levels returns the level of each metric, under "metric" or "metric statistic".
 func levels() map[string]level {
 	return map[string]level{
 		"lateness p50": {3, 4}, "lateness p99": {14, 160}, "lateness Maximum": {40, 900}, "depth": {5200, 5200},
@@ -38,24 +40,25 @@ func levels() map[string]level {
 	}
 }
 
+// levelOf returns the level of a line, or false if there is none.
 func levelOf(s series) (level, bool) {
-	known := levels()
-	if l, ok := known[s.metric+" "+s.stat]; ok {
+	all := levels()
+	if l, ok := all[s.metric+" "+s.stat]; ok {
 		return l, true
 	}
-	l, ok := known[s.metric]
+	l, ok := all[s.metric]
 	return l, ok
 }
 
-// values are a line's: its level with a ripple that differs from line to line, and is the same in
-// each run.
+// values returns the points of a line: its level with a ripple that differs between lines and is
+// the same in each run.
 func values(s series, nth int) []float64 {
 	l, _ := levelOf(s)
 	out := make([]float64, points)
 	for i := range out {
-		v := l.well
-		if i >= awayFrom && i < awayTo {
-			v = l.away
+		v := l.normal
+		if i >= outageFrom && i < outageTo {
+			v = l.outage
 		}
 		phase := float64(len(s.metric)*7+len(s.label)*3+nth*11) / 5
 		ripple := 0.06*math.Sin(float64(i)/5+phase) + 0.04*math.Sin(float64(i)*1.7+2*phase)
@@ -67,7 +70,7 @@ func values(s series, nth int) []float64 {
 	return out
 }
 
-// draw is the whole picture.
+// draw returns the dashboard as SVG.
 func draw(widgets []widget) string {
 	width, height := 24*column, 0
 	for _, w := range widgets {
@@ -91,7 +94,7 @@ func draw(widgets []widget) string {
 	return b.String()
 }
 
-// graph is one widget: a frame, the title, an axis, the lines and their labels.
+// graph returns a widget as SVG: a frame, the title, an axis, the lines and their labels.
 func graph(w widget) string {
 	var b strings.Builder
 	left, top := w.x*column+4, w.y*unitHeight+4
@@ -140,6 +143,7 @@ func graph(w widget) string {
 	return b.String()
 }
 
+// short returns a number with at most three digits and a unit.
 func short(v float64) string {
 	switch {
 	case v >= 1e9:

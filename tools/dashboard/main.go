@@ -1,5 +1,5 @@
-// dashboard draws the module's CloudWatch dashboard as a picture for the docs, with example values:
-// two hours in which Redis was unavailable for ten minutes.
+// Dashboard draws the module's CloudWatch dashboard as a picture for the documentation. The values
+// are examples: two hours in which Redis is unavailable for ten minutes.
 //
 //	go run ./tools/dashboard >docs/img/dashboard.svg
 package main
@@ -17,6 +17,7 @@ func main() {
 	}
 }
 
+// run writes the picture of the template to out.
 func run(template string, out io.Writer) error {
 	text, err := os.ReadFile(template) //nolint:gosec // the module's own file
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// widget is a heading, or a graph with its lines.
+// widget is a heading, or a graph with its lines. Its position and size are in units of the grid.
 type widget struct {
 	x, y, width, height int
 	heading, title      string
@@ -15,8 +15,10 @@ type widget struct {
 	series              []series
 }
 
+// series is a line of a graph.
 type series struct{ metric, label, stat string }
 
+// document is the part of the dashboard's JSON that the picture shows.
 type document struct {
 	Widgets []struct {
 		Type                string
@@ -29,8 +31,8 @@ type document struct {
 	}
 }
 
-// parse reads the template as Terraform would fill it in for a deployment that is called sluice and
-// has the queue orders.
+// parse returns the widgets of the template, rendered as Terraform would for a deployment with the
+// name sluice and the queue orders.
 func parse(template string) ([]widget, error) {
 	text := strings.NewReplacer("${region}", "eu-central-1", "${name}", "sluice", "${namespace}", "Sluice/sluice",
 		"${api_id}", "abc123",
@@ -38,7 +40,7 @@ func parse(template string) ([]widget, error) {
 		"${").Replace(template)
 	var doc document
 	if err := json.Unmarshal([]byte(text), &doc); err != nil {
-		return nil, fmt.Errorf("the dashboard is no JSON: %w", err)
+		return nil, fmt.Errorf("error reading the dashboard as JSON: %w", err)
 	}
 	out := make([]widget, len(doc.Widgets))
 	for i, w := range doc.Widgets {
@@ -58,6 +60,7 @@ func parse(template string) ([]widget, error) {
 
 var search = regexp.MustCompile(`MetricName="(\w+)"', '(\w+)'`)
 
+// seriesOf returns the line of a metric in a widget with a default statistic.
 func seriesOf(m []any, stat string) (series, error) {
 	options, ok := m[len(m)-1].(map[string]any)
 	if !ok {
@@ -70,7 +73,7 @@ func seriesOf(m []any, stat string) (series, error) {
 	if expression, ok := options["expression"].(string); ok {
 		found := search.FindStringSubmatch(expression)
 		if found == nil {
-			return series{}, fmt.Errorf("%q is no search for a metric", expression)
+			return series{}, fmt.Errorf("%q is not a search for a metric", expression)
 		}
 		s.metric, s.stat = found[1], found[2]
 		return s, nil

@@ -1,7 +1,8 @@
 // Command prose checks how comments, messages and documentation read: the width of their lines, and
 // words that make a reader stop. It prints one line per finding and fails if there is one.
 //
-// Usage: go run ./tools/prose [file or directory …]. Without arguments it reads every file that git tracks.
+// Usage: go run ./tools/prose [file or directory …]. Without arguments it reads every file that git
+// tracks.
 package main
 
 import (

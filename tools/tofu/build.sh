@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# Builds the OpenTofu of go.mod into the file named, without what is not used here and takes half of
-# the build: remote state (Azure, Google, Kubernetes, S3 and others), the clouds' keys for encrypted
-# state, and modules from buckets. All else is OpenTofu as it was released.
+# Builds the version of OpenTofu in go.mod. It leaves out parts that Sluice does not use and that
+# take half of the build: remote state (Azure, Google, Kubernetes, S3 and others), cloud keys for
+# encrypted state, and modules from buckets. Everything else is OpenTofu as released.
+#
+#   tools/tofu/build.sh FILE
 set -euo pipefail
 target=$1
 cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 
-# copy MODULE FOLDER: the module's source of the version in this folder's go.mod, to be changed.
+# copy MODULE FOLDER copies the source of a module, in the version of go.mod, to a writable folder.
 copy() {
   go mod download "$1"
   cp -R "$(go list -m -f '{{.Dir}}' "$1")/." "$2"

@@ -1,6 +1,5 @@
-// Command trivy looks through Terraform configurations with the checks of Trivy: what `trivy
-// config` does, without the rest of Trivy, which takes minutes to build. Exceptions stand next to
-// what they are about: "trivy:ignore".
+// Trivy checks Terraform configurations as `trivy config` does. It leaves out the rest of Trivy,
+// which takes minutes to build. An exception is a comment "trivy:ignore" next to the resource.
 package main
 
 import (
@@ -24,7 +23,7 @@ func main() {
 
 func run(ctx context.Context, folders []string) error {
 	if len(folders) == 0 {
-		return errors.New("name the folders to look through")
+		return errors.New("name the folders to check")
 	}
 	checked, failed := 0, 0
 	for _, folder := range folders {
@@ -32,7 +31,7 @@ func run(ctx context.Context, folders []string) error {
 			terraform.ScannerWithAllDirectories(true))
 		results, err := scanner.ScanFS(ctx, os.DirFS(folder), ".")
 		if err != nil {
-			return fmt.Errorf("error looking through %s: %w", folder, err)
+			return fmt.Errorf("error checking %s: %w", folder, err)
 		}
 		for _, r := range results {
 			checked++
@@ -43,15 +42,16 @@ func run(ctx context.Context, folders []string) error {
 		}
 	}
 	if checked == 0 {
-		return errors.New("no check applied to anything: are these folders of Terraform?")
+		return errors.New("no check applied; the folders contain no Terraform configuration")
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d findings", failed)
 	}
-	fmt.Printf("trivy: %d results, none of them a finding\n", checked)
+	fmt.Printf("trivy: %d results, no findings\n", checked)
 	return nil
 }
 
+// report prints a finding.
 func report(folder string, r scan.Result) {
 	where := r.Range()
 	fmt.Printf("%s %s: %s\n  %s/%s:%d-%d\n  %s\n", r.Severity(),

@@ -33,7 +33,7 @@ func full(name string) string {
 	return fmt.Sprintf(`
 resource "sluice_limiter_policy" "p" {
   name           = %q
-  description    = "Guessing passwords: \"few\" at once, {\"a\" :  1}, few a day\nüber"
+  description    = "Limits guessing: \"few\" in a row, {\"a\" :  1}, few a day\nüber"
   mode           = "shadow"
   on_unavailable = "deny"
   local_share    = 0.3
@@ -99,7 +99,7 @@ func TestPolicy(t *testing.T) {
 		rules := func(r ...client.Rule) []client.Rule { return r }
 		run(t, resource.TestStep{Config: full(n), Check: stored(t, n, func(p client.StoredPolicy) {
 			require.Equal(t, client.Policy{
-				Name: n, Description: "Guessing passwords: \"few\" at once, {\"a\" :  1}, few a day\nüber",
+				Name: n, Description: "Limits guessing: \"few\" in a row, {\"a\" :  1}, few a day\nüber",
 				Mode:          client.PolicyShadow,
 				OnUnavailable: client.OnUnavailableDeny, LocalShare: 0.3, NoDenyCache: true,
 				Rules: rules(client.Rule{Name: "burst", Algorithm: client.AlgorithmTokenBucket, Limit: 5, Window: time.Minute,

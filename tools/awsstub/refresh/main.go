@@ -1,6 +1,6 @@
-// refresh writes schema.json: the schema of hashicorp/aws for the types named on its standard input
-// ("resource aws_sqs_queue", "data aws_region"), read from the npm package @cdktn/provider-aws,
-// which is generated from the real provider. See refresh.sh.
+// Refresh generates schema.json: the schema of hashicorp/aws for the types named on its standard
+// input ("resource aws_sqs_queue", "data aws_region"), read from the npm package
+// @cdktn/provider-aws, which is generated from the real provider. See refresh.sh.
 package main
 
 import (
@@ -62,12 +62,12 @@ func run(lib, out string, types io.Reader) error {
 func load(lib, folder string) (*source, error) {
 	raw, err := os.ReadFile(filepath.Join(lib, folder, "index.js"))
 	if err != nil {
-		return nil, fmt.Errorf("the package has no such type: %w", err)
+		return nil, fmt.Errorf("the npm package lacks the type: %w", err)
 	}
 	return parse(string(raw))
 }
 
-// write puts each type on a line of its own, so that a change of the schema reads as one.
+// write writes each type on a line of its own, so that diffs are readable.
 func write(path, version string, provider *block, resources, data map[string]*block) error {
 	var text bytes.Buffer
 	line := func(prefix string, v any) error {

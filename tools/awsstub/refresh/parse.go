@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// The generated JavaScript is regular: a class for each block, whose members each open with a
-// comment on their flags, and a function for each block that tells its nesting. These patterns read
-// exactly that.
+// The generated JavaScript has a class for each block. Each member of a class starts with a comment
+// that contains its flags, and a function for each block contains the nesting. These patterns match
+// the comments and the functions.
 var (
 	classPattern    = regexp.MustCompile(`(?m)^class (\w+) extends cdktn\.(\w+) \{`)
 	memberPattern   = regexp.MustCompile(`(?m)^\s*// (\S+) - computed: (true|false), optional: (true|false), required: (true|false)`)
@@ -24,22 +24,22 @@ var (
 type member struct {
 	name                         string
 	computed, optional, required bool
-	class                        string // of a nested block or object; else ""
+	class                        string // the class of a nested block or object, or ""
 	getter                       string // String, Number, List, StringMap, …
 	set                          bool
 }
 
-// nesting is what the function for a class tells about a member.
+// nesting is the nesting of a member, from the function of its class.
 type nesting struct {
 	isBlock bool
 	mode    string // list, set, map, struct
 	storage string
 }
 
-// source is one parsed file.
+// source is a parsed file.
 type source struct {
 	version string
-	main    string              // the class of the resource itself
+	main    string              // the class of the resource
 	classes map[string][]member // by the class's name
 	nesting map[string]map[string]nesting
 }
@@ -79,7 +79,7 @@ func (s *source) class(name, base, body string) error {
 		}
 	}
 	if base == "TerraformProvider" {
-		return nil // its members are only written: see settings
+		return nil // it has no getters; see settings
 	}
 	body, _, _ = strings.Cut(body, "\nexports.")
 	found := memberPattern.FindAllStringSubmatchIndex(body, -1)
@@ -91,14 +91,14 @@ func (s *source) class(name, base, body string) error {
 		is := func(group int) bool { return body[q[2*group]:q[2*group+1]] == "true" }
 		m := member{name: body[q[2]:q[3]], computed: is(2), optional: is(3), required: is(4)}
 		if !m.typed(body[q[1]:end]) {
-			return fmt.Errorf("%s.%s has no getter that is known", name, m.name)
+			return fmt.Errorf("%s.%s has an unknown getter", name, m.name)
 		}
 		s.classes[name] = append(s.classes[name], m)
 	}
 	return nil
 }
 
-// typed reads the member's type from the code below its comment.
+// typed sets the member's type from the code below its comment.
 func (m *member) typed(code string) bool {
 	if n := newPattern.FindStringSubmatch(code); n != nil && n[2] == m.name {
 		if builtin, is := strings.CutPrefix(n[1], "cdktn."); is {

@@ -22,11 +22,11 @@ type nested struct {
 	Block *block `json:"block"`
 }
 
-// top is the schema of the resource itself.
+// top returns the schema of the resource.
 func (s *source) top() *block { return s.block(s.main, "") }
 
-// settings is the schema of the provider's own configuration, whose members have no getters: their
-// nesting says it all.
+// settings returns the schema of the provider's configuration. Its members have no getters; their
+// nesting determines the schema.
 func (s *source) settings(function string) *block {
 	b := &block{Attributes: map[string]*attribute{}, Blocks: map[string]*nested{}}
 	for name, how := range s.nesting[function] {
@@ -80,7 +80,7 @@ func (s *source) block(class, function string) *block {
 	return b
 }
 
-// typeOf is the type in the notation of `tofu providers schema -json`.
+// typeOf returns the type in the notation of `tofu providers schema -json`.
 func (s *source) typeOf(m member, how nesting, known bool) any {
 	collection := "list"
 	if m.set || known && how.mode == "set" {
@@ -123,7 +123,7 @@ func (s *source) typeOf(m member, how nesting, known bool) any {
 	}
 }
 
-// object is the type of a nested value that is an attribute.
+// object returns the type of an attribute that is a nested object.
 func (s *source) object(class string) any {
 	members := map[string]any{}
 	for _, m := range s.classes[stem(class)+"OutputReference"] {
