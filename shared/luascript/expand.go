@@ -96,7 +96,8 @@ func (e *expander) argument(table, name token) ([]token, error) {
 	return []token{{symbol, fmt.Sprintf("%s[%d]", table.text, n), table.line}}, nil
 }
 
-// call returns what $name(...) at the start of code stands for, and how many tokens that call is.
+// call returns the tokens that replace the call $name(...) at the start of code, and the number of
+// tokens of that call.
 func (e *expander) call(code []token, depth int) ([]token, int, error) {
 	where, name := e.at(code[0]), code[0].text
 	d, exists := e.definitions[name]
@@ -124,7 +125,8 @@ func (e *expander) call(code []token, depth int) ([]token, int, error) {
 	return out, length, nil
 }
 
-// split returns the arguments of the call at the start of code, and how many tokens the call is.
+// split returns the arguments of the call at the start of code, and the number of tokens of that
+// call.
 func split(code []token) (arguments [][]token, length int, err error) {
 	if len(code) < 2 || code[1].text != "(" {
 		return nil, 0, errors.New("needs its arguments in parentheses right after it")
@@ -188,7 +190,8 @@ func substitute(d definition, arguments [][]token) []token {
 	return out
 }
 
-// onLine returns tokens as if they were written on a line, for the errors of what they use.
+// onLine returns tokens as if they were written on a line, so that errors name the use of a
+// definition.
 func onLine(tokens []token, line int) []token {
 	out := make([]token, len(tokens))
 	for i, t := range tokens {

@@ -16,7 +16,7 @@ type source struct {
 	code        []token
 }
 
-// header is what a file's first comment declares.
+// header holds the declarations of a file's first comment.
 type header struct {
 	keys, argv map[string]int
 	sections   map[string]bool

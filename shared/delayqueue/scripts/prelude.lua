@@ -1,5 +1,5 @@
--- What the scripts of delayed jobs share: the keys of a shard, the record of a job, due times and
--- retries. Instants are in ms since the epoch.
+-- Definitions for the scripts of delayed jobs: the record of a job, due times and retries. Instants
+-- are in ms since the epoch.
 --
 -- A shard has these keys, which share a hash tag. Every job has a record and is in one of the
 -- sorted sets:
@@ -20,7 +20,7 @@
 -- together are the job's content.
 
 -- The time that TIME replied. New due times are counted from the time rounded up, so that no job
--- runs early; what is due is compared with the time rounded down.
+-- runs early; existing due times are compared with the time rounded down.
 define $floor_ms(time) math.floor((time[1] * 1000000 + time[2]) / 1000)
 define $ceil_ms(time) math.ceil((time[1] * 1000000 + time[2]) / 1000)
 define $text(ms) string.format('%.0f', ms)

@@ -1,4 +1,4 @@
--- What the scripts of a lock share: the format of its state and of a shared holder's record.
+-- Definitions for the scripts of locks: the state of a lock and the record of a shared holder.
 --
 -- A lock or semaphore has up to five keys, all under one hash tag:
 --   state    a string of fixed columns, and the record of the exclusive holder, or of the last one

@@ -1,5 +1,5 @@
--- Releases what a token holds, and wakes the first waiter. For a call that gave up waiting it
--- leaves the queue, and releases only what that call acquired.
+-- Releases the lock or permit of a token, and wakes the first waiter. If a call gave up waiting, it
+-- removes the call from the queue and releases only a lock or permit that this call acquired.
 --
 -- KEYS  1 state   2 leases   3 holders   4 queue   5 beats
 --       With the state alone it releases an exclusive lock for which nobody waits, and otherwise

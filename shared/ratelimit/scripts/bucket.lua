@@ -1,11 +1,11 @@
--- Decides one check of one bucket whose tick is 1 µs, the most common check. It does what
--- buckets.lua does for several.
+-- Decides one check of one bucket whose tick is 1 µs, the most common check. See
+-- buckets.lua for several buckets.
 --
 -- KEYS  1 state
 -- ARGV  1 rule      " 0\n" and the rule's definition, as they stand in the state
 --       2 limit
 --       3 capacity  the highest debt, in units (see prelude.lua)
---       4 charge    what the cost adds to the debt, in units
+--       4 charge    the units that the cost adds to the debt
 --       5 now       µs, in tests; otherwise absent
 -- Reply the debt before the charge. The check was charged if capacity - debt allows it.
 --       nil: nothing was changed, and decide.lua must decide: the state was written under another

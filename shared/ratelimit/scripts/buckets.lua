@@ -2,7 +2,7 @@
 --
 -- KEYS  1 state
 -- ARGV  for each rule: its definition as it stands in the state, its limit, the highest debt in
---       units (see prelude.lua), what the cost adds to the debt in units;
+--       units (see prelude.lua), the units that the cost adds to the debt;
 --       then, in tests, the time in µs
 -- Reply the debt of each rule before the charge. The check was charged if every rule has capacity
 --       for it.

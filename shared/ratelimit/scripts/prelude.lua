@@ -1,4 +1,4 @@
--- What the scripts of rate limits share: the format of a key's state and of an exact window's ring.
+-- Definitions for the scripts of rate limits: the state of a key and the ring of an exact window.
 --
 -- A state is text: a line "<last> <offset>", then a line for each rule:
 --   last    when the state was written, by the key's clock: µs in 16 columns
@@ -17,8 +17,8 @@
 -- The server's time in µs, from the reply of TIME.
 define $micros(time) time[1] * 1000000 + time[2]
 
--- How long a state is kept, in ms, when the caller says what time it is, as tests do: the time to
--- live counts in the server's time.
+-- How long a state is kept, in ms, if a test passes the time: a time to live runs on the server's
+-- clock.
 define ${TEST_TTL} 3600000
 
 define $last(state) string.sub(state, 1, 16)

@@ -1,5 +1,4 @@
--- Token buckets, and GCRA, which is the same algorithm. See decide/rules.lua for what an algorithm
--- is.
+-- Token buckets, and GCRA, which is the same algorithm. decide/rules.lua describes the functions.
 --
 -- The numbers of a bucket are its debt in units (see prelude.lua) and its lag: the debt is that of
 -- an instant which is lag µs, less than a tick, before the state's last. r.debt is the debt at

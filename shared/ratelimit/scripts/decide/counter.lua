@@ -1,5 +1,5 @@
 -- Sliding window counters. They weigh the cost charged to the previous window by the part of that
--- window which still overlaps the sliding one. See decide/rules.lua for what an algorithm is.
+-- window which still overlaps the sliding one. decide/rules.lua describes the functions.
 --
 -- The numbers of a counter are the current window's start in µs, the cost that was charged to it,
 -- and the cost that was charged to the window before.
@@ -26,7 +26,7 @@ function counter.open(r, stored, at)
   r.elapsed = floor((at - r.start) / r.tick) -- in ticks
 end
 
--- Returns the first tick of a window at which a cost fits next to what the previous window counts.
+-- Returns the first tick of a window at which a cost fits next to that of the previous window.
 local function first_tick(r, previous, cost)
   if previous == 0 then return 0 end
   return max(0, r.ticks - floor((r.limit - cost) * r.ticks / previous))

@@ -1,5 +1,5 @@
--- Exact windows, which keep every admitted instant in a ring. See decide/rules.lua for what an
--- algorithm is.
+-- Exact windows, which keep every admitted instant in a ring. decide/rules.lua describes the
+-- functions.
 --
 -- The numbers of an exact window are
 --   head   the slot of the oldest entry in the ring
@@ -7,8 +7,8 @@
 --   size   how many entries the ring has space for
 --   base   the running total before the oldest entry
 --   total  the running total after the newest entry
--- What the call changes in the ring is kept in r until the algorithm's write: r.added are entries
--- after the newest, r.rewritten is one in place of the newest.
+-- exact.write makes the changes of the call in the ring. Until then r.added has the entries to
+-- append and r.rewritten the entry that replaces the newest.
 -- Requires: decide/fast, decide/ring
 
 local exact = {columns = 5}

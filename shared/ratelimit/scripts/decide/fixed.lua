@@ -1,4 +1,4 @@
--- Fixed windows, which are aligned to the epoch. See decide/rules.lua for what an algorithm is.
+-- Fixed windows, which are aligned to the epoch. decide/rules.lua describes the functions.
 --
 -- The numbers of a fixed window are its start in µs and the cost that was charged to it.
 -- Requires: decide/fast

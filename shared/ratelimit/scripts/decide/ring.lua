@@ -40,8 +40,8 @@ local function write_entry(r, i, instant, total)
 end
 
 -- Makes the ring a tenth larger than the entries it needs space for, but not larger than the limit,
--- and moves its entries to its start. So an entry takes less than 16 bytes, including what the
--- allocator rounds up, and a ring that grows copies each entry a few times in all.
+-- and moves its entries to its start. So an entry takes less than 16 bytes of allocated memory, and
+-- a ring that grows copies each entry a few times in all.
 local function resize(r, need)
   local size = max(need, min(r.limit, max(16, need + ceil(need / 10))))
   local entries, wrapped = '', max(0, r.head + r.len - r.size)

@@ -10,7 +10,7 @@
 --   remaining(r)        returns the cost that fits now
 --   reset(r, at)        returns the µs until nothing is charged any more
 --   numbers(r, at)      returns the numbers to store
---   write(r)            writes what is not in the state, before numbers; absent in most
+--   write(r)            writes the ring, before numbers; only exact windows have one
 -- at is the key's clock in µs.
 --
 -- Defines read_checks.
