@@ -28,7 +28,8 @@ func BenchmarkServeHTTP(b *testing.B) {
 		},
 	} {
 		b.Run(name, func(b *testing.B) {
-			api := httpapi.New(telemetry.NewLogger(io.Discard, "info", "test"), telemetry.NewMetrics(io.Discard, "test"))
+			log := telemetry.NewLogger(io.Discard, "info", "test")
+			api := httpapi.New(log, telemetry.NewMetrics(io.Discard, "test"))
 			api.Handle("POST /v1/locks/{name}/acquire", handler)
 			const body = `{"ttl_ms": 30000, "token": "0123456789abcdef", "rules": [{"name": "r", "limit": 1}]}`
 
