@@ -37,7 +37,9 @@ func TestDocuments(t *testing.T) {
 				strings.Join(d.Dimensions, ", "), d.Unit, d.Description))
 		}
 		require.Equal(t, len(telemetry.Catalogue()),
-			strings.Count(text, " | Count | ")+strings.Count(text, " | Milliseconds | ")+strings.Count(text, " | Bytes | "))
+			strings.Count(text, " | Count | ")+
+				strings.Count(text, " | Milliseconds | ")+
+				strings.Count(text, " | Bytes | "))
 	})
 
 	t.Run("list every variable and output of the module", func(t *testing.T) {
@@ -52,7 +54,8 @@ func TestDocuments(t *testing.T) {
 		require.Equal(t, declared, matches(variables, "(?m)^\\| `(\\w+)` \\| `"))
 		outputs, environment, found := strings.Cut(rest, "\n## Environment of the functions\n")
 		require.True(t, found)
-		require.Equal(t, matches(module(t, "outputs.tf"), `(?m)^output "(\w+)" {$`), matches(outputs, "(?m)^\\| `(\\w+)` \\|"))
+		declaredOutputs := matches(module(t, "outputs.tf"), `(?m)^output "(\w+)" {$`)
+		require.Equal(t, declaredOutputs, matches(outputs, "(?m)^\\| `(\\w+)` \\|"))
 		set := matches(module(t, "functions.tf"), `(?m)\b(SLUICE_[A-Z0-9_]+)\s+=`)
 		require.ElementsMatch(t, set, matches(environment, "`(SLUICE_[A-Z0-9_]+)`"))
 	})

@@ -152,7 +152,7 @@ func TestEnvironment(t *testing.T) {
 			reads := slices.DeleteFunc(variablesOf(t, f.Name()), func(name string) bool {
 				return slices.Contains(lambda, name)
 			})
-			require.Contains(t, reads, "SLUICE_REDIS_URL", "the test did not find where the function reads its environment")
+			require.Contains(t, reads, "SLUICE_REDIS_URL", "the test did not find the function's environment")
 			require.Equal(t, reads, given(t, f.Name()))
 		})
 	}

@@ -78,7 +78,9 @@ type widget struct {
 	} `json:"properties"`
 }
 
-var search = regexp.MustCompile(`^SEARCH\('\{"Sluice/sluice",function,(\w+)\} MetricName="(\w+)"', '(Sum|Maximum|Average|p50|p99)', 60\)$`)
+// search matches a search expression, with its dimension, its metric and its statistic.
+var search = regexp.MustCompile(`^SEARCH\('\{"Sluice/sluice",function,(\w+)\} MetricName="(\w+)"', ` +
+	`'(Sum|Maximum|Average|p50|p99)', 60\)$`)
 
 func TestDashboard(t *testing.T) {
 	t.Parallel()

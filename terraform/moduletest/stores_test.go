@@ -55,7 +55,7 @@ func TestTables(t *testing.T) {
 			require.Equal(t, keys, matches(made, `(?:hash|range)_key\s+= "(\w+)"`), table)
 			ttl := matches(made, `attribute_name = "(\w+)"`)
 			for _, attribute := range ttl {
-				require.Contains(t, code, `"`+attribute+`"`, "nothing writes the attribute by which items of %s expire", table)
+				require.Contains(t, code, `"`+attribute+`"`, "nothing writes the TTL attribute of %s", table)
 			}
 			require.Equal(t, strings.Contains(code, `"ttl"`), len(ttl) == 1,
 				"%s: the table must expire items if the code writes a TTL", table)

@@ -51,7 +51,8 @@ func idle(serverless bool) bill {
 	}
 	return bill{
 		cache,
-		{"the dispatcher, which always runs", lambda(1, hours*3600*overlap) + float64(hours*60)*lambdaPerMillion/million},
+		{"the dispatcher, which always runs",
+			lambda(1, hours*3600*overlap) + float64(hours*60)*lambdaPerMillion/million},
 		{"an endpoint for SQS in two zones", zones * endpointPerHour * hours},
 		{fmt.Sprintf("%d metrics", metrics()), float64(metrics()) * metricPerMonth},
 		{fmt.Sprintf("%d alarms", alarms), alarms * alarmPerMonth},
@@ -104,7 +105,8 @@ func qstash(n float64) float64 { return n / million * qstashPerMillion }
 func tables() string {
 	var b strings.Builder
 	small, serverless := idle(false), idle(true)
-	b.WriteString("\n### A deployment without calls\n\n| per month | two small nodes | Serverless |\n| --- | ---: | ---: |\n")
+	b.WriteString("\n### A deployment without calls\n\n" +
+		"| per month | two small nodes | Serverless |\n| --- | ---: | ---: |\n")
 	for i := range small {
 		name := small[i].name
 		if i == 0 {
@@ -132,7 +134,8 @@ func tables() string {
 		dollars(10*apiPerMillion), dollars(100*apiPerMillion))
 
 	b.WriteString("\n### Limits\n\n100 million checks per month, in addition to the deployment without calls:\n\n")
-	b.WriteString("| per month | defaults | `log_level = \"warn\"` | and `front_door = \"function_url\"` |\n| --- | ---: | ---: | ---: |\n")
+	b.WriteString("| per month | defaults | `log_level = \"warn\"` | and `front_door = \"function_url\"` |\n" +
+		"| --- | ---: | ---: | ---: |\n")
 	writeRows(&b, []bill{checks(100*million, logBytes, true), checks(100*million, quietLogBytes, true),
 		checks(100*million, quietLogBytes, false)})
 	fmt.Fprintf(&b, "\nThe calls of an HTTP API alone, without a backend, would cost %s.\n\n",

@@ -38,7 +38,7 @@ const (
 	ecpuPerJob     = 12   // the scripts of enqueue, claim and acceptance
 	ecpuPerCheck   = 3
 	pollECPU       = 20     // a second: polls of four shards, a heartbeat, a subscription to wake-ups
-	logBytes       = 1600.0 // for each call: three lines of Lambda, one of Sluice, two of metrics, one of the access log
+	logBytes       = 1600.0 // for each call: 3 lines of Lambda, 1 of Sluice, 2 of metrics, 1 of the access log
 	quietLogBytes  = 950.0  // for each call at log_level = "warn"
 	outcomes       = 4      // that a function has in practice, each with two metrics
 )

@@ -78,7 +78,8 @@ func draw(widgets []widget) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b,
-		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui, sans-serif" font-size="10">`+"\n", width, height+footer)
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" `+
+			`font-family="system-ui, sans-serif" font-size="10">`+"\n", width, height+footer)
 	b.WriteString("<title>Sluice's CloudWatch dashboard, with example values</title>\n")
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#f4f5f7"/>`+"\n", width, height+footer)
 	for _, w := range widgets {
@@ -90,7 +91,9 @@ func draw(widgets []widget) string {
 		b.WriteString(graph(w))
 	}
 	fmt.Fprintf(&b,
-		`<text x="8" y="%d" fill="#545b64">Drawn from terraform/module/dashboard.json.tftpl. The values are examples: two hours, with Redis unavailable for ten minutes.</text>`+"\n</svg>\n", height+20)
+		`<text x="8" y="%d" fill="#545b64">Drawn from terraform/module/dashboard.json.tftpl. `+
+			`The values are examples: two hours, with Redis unavailable for ten minutes.</text>`+
+			"\n</svg>\n", height+20)
 	return b.String()
 }
 
@@ -103,7 +106,8 @@ func graph(w widget) string {
 		`<g transform="translate(%d %d)"><rect width="%d" height="%d" rx="3" fill="#fff" stroke="#d5dbdb"/>`, left, top,
 		width, height)
 	fmt.Fprintf(&b,
-		`<text x="10" y="18" font-size="12" font-weight="600" fill="#16191f">%s<tspan font-weight="400" fill="#545b64"> (%s)</tspan></text>`+"\n",
+		`<text x="10" y="18" font-size="12" font-weight="600" fill="#16191f">%s`+
+			`<tspan font-weight="400" fill="#545b64"> (%s)</tspan></text>`+"\n",
 		html.EscapeString(w.title), html.EscapeString(w.unit))
 
 	lines, most := make([][]float64, len(w.series)), 1.0

@@ -48,12 +48,12 @@ func TestProviderBlock(t *testing.T) {
 			_, _ = w.Write([]byte("<html>welcome</html>"))
 		}))
 		t.Cleanup(page.Close)
-		gatewayless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = w.Write([]byte(`{"message":"Not Found"}`))
 		}))
-		t.Cleanup(gatewayless.Close)
+		t.Cleanup(other.Close)
 		none := []string{"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY="}
 		for title, c := range map[string]struct {
 			block string
@@ -66,20 +66,24 @@ func TestProviderBlock(t *testing.T) {
 			"an endpoint that does not listen": {"endpoint = \"http://127.0.0.1:1\"\n retries = 0", nil,
 				"Sluice cannot be reached"},
 			"a page at the endpoint":               {fmt.Sprintf("endpoint = %q", page.URL), nil, "check the endpoint"},
-			"another API at the endpoint":          {fmt.Sprintf("endpoint = %q", gatewayless.URL), nil, "check the endpoint"},
+			"another API at the endpoint":          {`endpoint = "` + other.URL + `"`, nil, "check the endpoint"},
 			"no credentials":                       {"", none, "No AWS credentials"},
-			"half of the credentials":              {"", []string{"SLUICE_SECRET_KEY="}, "The credentials are incomplete"},
+			"half of the credentials":              {"", []string{"SLUICE_SECRET_KEY="}, "credentials are incomplete"},
 			"half of the credentials in the block": {`access_key = "AKIDEXAMPLE"`, none, "secret_key"},
-			"a key and a profile":                  {"profile = \"x\"\n access_key = \"k\"\n secret_key = \"s\"", nil, "access_key"},
-			"a profile that does not exist":        {`profile = "night-shift"`, none, "night-shift"},
-			"no region":                            {"", []string{"SLUICE_REGION="}, "region"},
-			"an unknown authentication":            {`auth = "basic"`, nil, `"aws_iam"`},
-			"a role without an ARN":                {"assume_role = {}", nil, "The role is missing"},
-			"a timeout that is no duration":        {`timeout = "soon"`, nil, "must be a length of time"},
-			"a timeout of 0":                       {`timeout = "0s"`, nil, "The timeout is out of range"},
-			"too many retries":                     {"retries = 11", nil, "between 0 and 10"},
-			"retries that are not a number":        {"", []string{"SLUICE_RETRIES=many"}, "SLUICE_RETRIES must be 0 to 10"},
-			"a bad timeout in the environment":     {"", []string{"SLUICE_TIMEOUT=soon"}, "SLUICE_TIMEOUT must be a length of time"},
+			"a key and a profile": {
+				"profile = \"x\"\n access_key = \"k\"\n secret_key = \"s\"", nil, "access_key",
+			},
+			"a profile that does not exist": {`profile = "night-shift"`, none, "night-shift"},
+			"no region":                     {"", []string{"SLUICE_REGION="}, "region"},
+			"an unknown authentication":     {`auth = "basic"`, nil, `"aws_iam"`},
+			"a role without an ARN":         {"assume_role = {}", nil, "The role is missing"},
+			"a timeout that is no duration": {`timeout = "soon"`, nil, "must be a length of time"},
+			"a timeout of 0":                {`timeout = "0s"`, nil, "The timeout is out of range"},
+			"too many retries":              {"retries = 11", nil, "between 0 and 10"},
+			"retries that are not a number": {"", []string{"SLUICE_RETRIES=many"}, "RETRIES must be 0 to 10"},
+			"a bad timeout in the environment": {
+				"", []string{"SLUICE_TIMEOUT=soon"}, "SLUICE_TIMEOUT must be a length of time",
+			},
 		} {
 			t.Run(title, func(t *testing.T) {
 				t.Parallel()
@@ -109,8 +113,9 @@ func TestProviderBlock(t *testing.T) {
 		t.Cleanup(hung.Close)
 		t.Cleanup(func() { close(release) })
 		started := time.Now()
-		output := fails(t, fmt.Sprintf("provider \"sluice\" {\n  endpoint = %q\n  timeout = \"300ms\"\n  retries = 1\n}\n",
-			hung.URL)+two)
+		block := fmt.Sprintf("provider \"sluice\" {\n  endpoint = %q\n  timeout = \"300ms\"\n  retries = 1\n}\n",
+			hung.URL)
+		output := fails(t, block+two)
 		require.Contains(t, output, "no answer within 300ms")
 		require.Less(t, time.Since(started), 20*time.Second)
 	})
@@ -119,28 +124,33 @@ func TestProviderBlock(t *testing.T) {
 		t.Parallel()
 		folder := t.TempDir()
 		shared := filepath.Join(folder, "credentials")
-		require.NoError(t,
-			os.WriteFile(shared,
-				[]byte("[night]\naws_access_key_id = "+accessKey+"\naws_secret_access_key = "+secretKey+"\n"), 0o600))
+		profile := "[night]\naws_access_key_id = " + accessKey + "\naws_secret_access_key = " + secretKey + "\n"
+		require.NoError(t, os.WriteFile(shared, []byte(profile), 0o600))
 		role := newRole(t)
 		none := []string{"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=", "AWS_SHARED_CREDENTIALS_FILE=" + shared}
 		for title, c := range map[string]struct {
 			block string
 			env   []string
 		}{
-			"static credentials in the block": {fmt.Sprintf("access_key = %q\n secret_key = %q\n region = %q", accessKey,
-				secretKey, region), []string{"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=", "SLUICE_REGION="}},
+			"static credentials in the block": {
+				fmt.Sprintf("access_key = %q\n secret_key = %q\n region = %q", accessKey, secretKey, region),
+				[]string{"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=", "SLUICE_REGION="},
+			},
 			"static credentials in the environment": {"", nil},
 			"a profile in the block":                {`profile = "night"`, none},
 			"a profile in the environment":          {"", append([]string{"SLUICE_PROFILE=night"}, none...)},
 			"the default chain of the AWS SDK": {"", []string{"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=",
 				"AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=" + secretKey}},
 			"a role in the block": {
-				fmt.Sprintf(`assume_role = { role_arn = %q, session_name = "deploy", external_id = "x-1", duration = "30m" }`, role.arn),
+				fmt.Sprintf(`assume_role = {
+    role_arn = %q, session_name = "deploy", external_id = "x-1", duration = "30m"
+  }`, role.arn),
 				[]string{"AWS_ENDPOINT_URL_STS=" + role.url},
 			},
-			"a role in the environment": {"", []string{"SLUICE_ASSUME_ROLE_ARN=" + role.arn, "SLUICE_ASSUME_ROLE_EXTERNAL_ID=x-1",
-				"AWS_ENDPOINT_URL_STS=" + role.url}},
+			"a role in the environment": {"", []string{
+				"SLUICE_ASSUME_ROLE_ARN=" + role.arn, "SLUICE_ASSUME_ROLE_EXTERNAL_ID=x-1",
+				"AWS_ENDPOINT_URL_STS=" + role.url,
+			}},
 		} {
 			t.Run(title, func(t *testing.T) {
 				t.Parallel()

@@ -18,8 +18,9 @@ import (
 
 // elsewhere returns a policy that a test stores without Terraform.
 func elsewhere(name string, limit int64) client.Policy {
-	return client.Policy{Name: name, Rules: []client.Rule{{Name: "daily", Algorithm: client.AlgorithmSlidingWindow, Limit: limit,
-		Window: 24 * time.Hour}}}
+	return client.Policy{Name: name, Rules: []client.Rule{{
+		Name: "daily", Algorithm: client.AlgorithmSlidingWindow, Limit: limit, Window: 24 * time.Hour,
+	}}}
 }
 
 // put stores the policy without Terraform.

@@ -28,7 +28,7 @@ func TestExamples(t *testing.T) {
 				if filepath.Base(file) == "provider.tf" {
 					configuration = "" // it has its own required_providers
 				}
-				if filepath.Base(file) != "import-by-identity.tf" || len(files) == 1 { // a configuration imports an address once
+				if filepath.Base(file) != "import-by-identity.tf" || len(files) == 1 { // imports an address once
 					configuration += string(text)
 				}
 			}
@@ -49,7 +49,8 @@ func TestExamples(t *testing.T) {
 		block := regexp.MustCompile("(?s)```hcl\n(.*?)```")
 		checked := 0
 		for _, page := range []string{"terraform-provider.md", "policies.md"} {
-			text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", page)) //nolint:gosec // a file of the repository
+			//nolint:gosec // a file of the repository
+			text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", page))
 			require.NoError(t, err)
 			for _, m := range block.FindAllStringSubmatch(string(text), -1) {
 				configuration := m[1]

@@ -37,7 +37,7 @@ func TestLostResponse(t *testing.T) {
 			resource.TestStep{Config: simple(n, 6, ""), ConfigPlanChecks: noChange()},
 			resource.TestStep{PreConfig: func() { f.lose(http.MethodDelete) }, Config: simple(n, 6, ""), Destroy: true},
 		)
-		require.Equal(t, 2, f.count(http.MethodPut), "the provider reads a policy that it may have stored, and does not store it again")
+		require.Equal(t, 2, f.count(http.MethodPut), "the provider must not store a policy again")
 	})
 
 	t.Run("does not adopt a policy of another writer", func(t *testing.T) {
@@ -51,7 +51,9 @@ func TestLostResponse(t *testing.T) {
 			},
 			Config: simple(n, 5, ""), ExpectError: regexp.MustCompile(`The policy was not stored`),
 		})
-		require.NoError(t, stored(t, n, func(p client.StoredPolicy) { require.Equal(t, int64(99), p.Rules[0].Limit) })(nil))
+		require.NoError(t, stored(t, n, func(p client.StoredPolicy) {
+			require.Equal(t, int64(99), p.Rules[0].Limit)
+		})(nil))
 	})
 
 	t.Run("reports that the policy may have been stored", func(t *testing.T) {

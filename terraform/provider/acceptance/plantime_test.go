@@ -40,8 +40,11 @@ func refusals() map[string]refusal {
 		"a share above 1":     with(`local_share = 1.5`, `local_share must be over 0 and at most 1`),
 		"a long description": with(`description = "`+strings.Repeat("x", 1025)+`"`,
 			`description must be at most 1024 bytes`),
-		"no rules":   {"rules = []", `rules must be 1 to 8 rules`},
-		"nine rules": {`rules = [for i in range(9) : { name = "r${i}", algorithm = "gcra", limit = 1, window = "1s" }]`, `rules must be 1 to 8 rules`},
+		"no rules": {"rules = []", `rules must be 1 to 8 rules`},
+		"nine rules": {
+			`rules = [for i in range(9) : { name = "r${i}", algorithm = "gcra", limit = 1, window = "1s" }]`,
+			`rules must be 1 to 8 rules`,
+		},
 		"two rules of one name": {"rules = [" + fine + "," + fine + "]",
 			`rules[1].name is already the name of rules[0]`},
 		"an unknown algorithm": withRule("leaky", "1", "1s", "", `rules[0].algorithm must be "fixed_window"`),
@@ -70,9 +73,12 @@ func refusals() map[string]refusal {
 		"a star inside a key": with(`overrides = [{ key = "a*b", mode = "deny" }]`,
 			`may contain a * only at its end`),
 		"a key twice": with(`overrides = [{ key = "a", mode = "deny" }, { key = "a", mode = "allow" }]`,
-			`is the key of overrides[0]`),
-		"an override's bad rule": with(`overrides = [{ key = "a", rules = [{ name = "x", algorithm = "gcra", limit = 0, window = "1s" }] }]`, `overrides[0].rules[0].limit must be`),
-		"an unknown argument":    with(`burst = 5`, `An argument named "burst" is not expected here`),
+			`is already the key of overrides[0]`),
+		"an override's bad rule": with(
+			`overrides = [{ key = "a", rules = [{ name = "x", algorithm = "gcra", limit = 0, window = "1s" }] }]`,
+			`overrides[0].rules[0].limit must be`,
+		),
+		"an unknown argument": with(`burst = 5`, `An argument named "burst" is not expected here`),
 	}
 }
 
@@ -85,11 +91,11 @@ func TestValidation(t *testing.T) {
 		configuration := requires
 		label := func(title string) string { return strings.NewReplacer(" ", "_", "'", "").Replace(title) }
 		for title, c := range refusals() {
-			configuration += fmt.Sprintf("resource \"sluice_limiter_policy\" %q {\n  name = \"p\"\n  %s\n}\n", label(title),
-				c.arguments)
+			configuration += fmt.Sprintf("resource \"sluice_limiter_policy\" %q {\n  name = \"p\"\n  %s\n}\n",
+				label(title), c.arguments)
 		}
-		configuration += "resource \"sluice_limiter_policy\" \"a_name_with_a_space\" {\n  name = \"log in\"\n  rules = [" +
-			fine + "]\n}\n"
+		configuration += "resource \"sluice_limiter_policy\" \"a_name_with_a_space\" {\n" +
+			"  name = \"log in\"\n  rules = [" + fine + "]\n}\n"
 		require.NoError(t, w.Write(configuration))
 
 		out, err := w.Run(t.Context(), "validate", "-json")

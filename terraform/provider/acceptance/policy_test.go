@@ -50,6 +50,27 @@ resource "sluice_limiter_policy" "p" {
 }`, name)
 }
 
+// fullPolicy returns the policy that full declares.
+func fullPolicy(name string) client.Policy {
+	return client.Policy{
+		Name: name, Description: "Limits guessing: \"few\" in a row, {\"a\" :  1}, few a day\nüber",
+		Mode: client.PolicyShadow, OnUnavailable: client.OnUnavailableDeny, LocalShare: 0.3, NoDenyCache: true,
+		Rules: []client.Rule{
+			{Name: "burst", Algorithm: client.AlgorithmTokenBucket, Limit: 5, Window: time.Minute, Burst: 20},
+			{Name: "daily", Algorithm: client.AlgorithmSlidingWindow, Limit: 50, Window: 24 * time.Hour},
+		},
+		Overrides: []client.Override{
+			{Key: "zebra", Mode: client.PolicyAllow},
+			{Key: "bot-*", Mode: client.PolicyDeny, Rules: []client.Rule{
+				{Name: "none", Algorithm: client.AlgorithmGCRA, Limit: 1, Window: 90 * time.Minute},
+			}},
+			{Key: "apple", Rules: []client.Rule{
+				{Name: "hourly", Algorithm: client.AlgorithmFixedWindow, Limit: 7, Window: 1500 * time.Millisecond},
+			}},
+		},
+	}
+}
+
 // noChange checks that the plan is empty.
 func noChange() resource.ConfigPlanChecks {
 	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
@@ -71,7 +92,8 @@ func TestPolicy(t *testing.T) {
 				ConfigStateChecks: []statecheck.StateCheck{
 					statecheck.ExpectKnownValue(address, tfjsonpath.New("version"), knownvalue.Int64Exact(1)),
 					statecheck.ExpectKnownValue(address, tfjsonpath.New("mode"), knownvalue.StringExact("enforce")),
-					statecheck.ExpectKnownValue(address, tfjsonpath.New("on_unavailable"), knownvalue.StringExact("local")),
+					statecheck.ExpectKnownValue(address, tfjsonpath.New("on_unavailable"),
+						knownvalue.StringExact("local")),
 					statecheck.ExpectKnownValue(address, tfjsonpath.New("local_share"), knownvalue.Float64Exact(0.1)),
 					statecheck.ExpectIdentityValueMatchesState(address, tfjsonpath.New("name")),
 				},
@@ -96,24 +118,12 @@ func TestPolicy(t *testing.T) {
 
 	t.Run("stores every argument as written", func(t *testing.T) {
 		n := name("full")
-		rules := func(r ...client.Rule) []client.Rule { return r }
-		run(t, resource.TestStep{Config: full(n), Check: stored(t, n, func(p client.StoredPolicy) {
-			require.Equal(t, client.Policy{
-				Name: n, Description: "Limits guessing: \"few\" in a row, {\"a\" :  1}, few a day\nüber",
-				Mode:          client.PolicyShadow,
-				OnUnavailable: client.OnUnavailableDeny, LocalShare: 0.3, NoDenyCache: true,
-				Rules: rules(client.Rule{Name: "burst", Algorithm: client.AlgorithmTokenBucket, Limit: 5, Window: time.Minute,
-					Burst: 20},
-					client.Rule{Name: "daily", Algorithm: client.AlgorithmSlidingWindow, Limit: 50, Window: 24 * time.Hour}),
-				Overrides: []client.Override{
-					{Key: "zebra", Mode: client.PolicyAllow},
-					{Key: "bot-*", Mode: client.PolicyDeny, Rules: rules(client.Rule{Name: "none", Algorithm: client.AlgorithmGCRA,
-						Limit: 1, Window: 90 * time.Minute})},
-					{Key: "apple", Rules: rules(client.Rule{Name: "hourly", Algorithm: client.AlgorithmFixedWindow, Limit: 7,
-						Window: 1500 * time.Millisecond})},
-				},
-			}, p.Policy)
-		})}, resource.TestStep{Config: full(n), ConfigPlanChecks: noChange()})
+		run(t,
+			resource.TestStep{Config: full(n), Check: stored(t, n, func(p client.StoredPolicy) {
+				require.Equal(t, fullPolicy(n), p.Policy)
+			})},
+			resource.TestStep{Config: full(n), ConfigPlanChecks: noChange()},
+		)
 	})
 
 	t.Run("shows no change for another form of a duration", func(t *testing.T) {
@@ -142,7 +152,9 @@ resource "sluice_limiter_policy" "p" {
 		n := name("order")
 		with := func(first, second string) string {
 			return simple(n, 5,
-				fmt.Sprintf(`overrides = [{ key = %q, mode = "deny" }, { key = "m", mode = "shadow" }, { key = %q, mode = "allow" }]`, first, second))
+				fmt.Sprintf(`overrides = [
+    { key = %q, mode = "deny" }, { key = "m", mode = "shadow" }, { key = %q, mode = "allow" },
+  ]`, first, second))
 		}
 		keys := func(want ...string) func(client.StoredPolicy) {
 			return func(p client.StoredPolicy) {
@@ -188,15 +200,19 @@ resource "sluice_limiter_policy" "p" {
 		n := name("stamps")
 		unknown := planned(plancheck.ResourceActionUpdate)
 		for _, attribute := range []string{"version", "etag", "updated_at"} {
-			unknown.PreApply = append(unknown.PreApply, plancheck.ExpectUnknownValue(address, tfjsonpath.New(attribute)))
+			check := plancheck.ExpectUnknownValue(address, tfjsonpath.New(attribute))
+			unknown.PreApply = append(unknown.PreApply, check)
 		}
 		run(
 			t,
 			resource.TestStep{Config: simple(n, 5, "")},
 			resource.TestStep{Config: simple(n, 6, ""), ConfigPlanChecks: unknown},
-			resource.TestStep{Config: simple(n, 6, "overwrite = true"), Check: stored(t, n, func(p client.StoredPolicy) {
-				require.Equal(t, int64(2), p.Version, "a change of overwrite alone must not change the policy")
-			})},
+			resource.TestStep{
+				Config: simple(n, 6, "overwrite = true"),
+				Check: stored(t, n, func(p client.StoredPolicy) {
+					require.Equal(t, int64(2), p.Version, "a change of overwrite alone must not change the policy")
+				}),
+			},
 		)
 	})
 }

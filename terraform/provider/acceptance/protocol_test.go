@@ -77,8 +77,8 @@ func TestListResource(t *testing.T) {
 				for result := range stream.Results {
 					require.Empty(t, result.Diagnostics)
 					found = append(found, result.DisplayName[len(prefix):])
-					identity,
-						err := result.Identity.IdentityData.Unmarshal(tftypes.Object{AttributeTypes: map[string]tftypes.Type{"name": tftypes.String}})
+					kind := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"name": tftypes.String}}
+					identity, err := result.Identity.IdentityData.Unmarshal(kind)
 					require.NoError(t, err)
 					require.Contains(t, identity.String(), result.DisplayName)
 					require.Equal(t, complete, result.Resource != nil)

@@ -25,8 +25,10 @@ func newRole(t *testing.T) role {
 		w.Header().Set("Content-Type", "text/xml")
 		_, _ = fmt.Fprintf(w, `<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult>
 <AssumedRoleUser><Arn>%[1]s/s</Arn><AssumedRoleId>A:s</AssumedRoleId></AssumedRoleUser>
-<Credentials><AccessKeyId>%[2]s</AccessKeyId><SecretAccessKey>%[3]s</SecretAccessKey><SessionToken>t</SessionToken><Expiration>%[4]s</Expiration></Credentials>
-</AssumeRoleResult></AssumeRoleResponse>`, r.arn, accessKey, secretKey, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+<Credentials><AccessKeyId>%[2]s</AccessKeyId><SecretAccessKey>%[3]s</SecretAccessKey>
+<SessionToken>t</SessionToken><Expiration>%[4]s</Expiration></Credentials>
+</AssumeRoleResult></AssumeRoleResponse>`,
+			r.arn, accessKey, secretKey, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 	}))
 	t.Cleanup(server.Close)
 	r.url = server.URL

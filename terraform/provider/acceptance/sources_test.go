@@ -105,7 +105,8 @@ func TestDecisionDataSource(t *testing.T) {
 
 	t.Run("reports a policy that does not exist", func(t *testing.T) {
 		run(t, resource.TestStep{
-			Config:      fmt.Sprintf("data \"sluice_limiter_decision\" \"p\" {\n policy = %q\n key = \"k\"\n}", name("nowhere")),
+			Config: fmt.Sprintf("data \"sluice_limiter_decision\" \"p\" {\n policy = %q\n key = \"k\"\n}",
+				name("nowhere")),
 			ExpectError: regexp.MustCompile(`no policy`),
 		})
 	})

@@ -86,7 +86,8 @@ func (d *policiesSource) Read(ctx context.Context, req datasource.ReadRequest, r
 			NoDenyCache: types.BoolValue(p.NoDenyCache),
 			Rules:       rulesOf(ctx, p.Rules, &resp.Diagnostics),
 			Overrides:   overridesOf(ctx, p.Overrides, &resp.Diagnostics),
-			Version:     types.Int64Value(p.Version), UpdatedAt: types.StringValue(p.UpdatedAt.Format(time.RFC3339Nano)),
+			Version:     types.Int64Value(p.Version),
+			UpdatedAt:   types.StringValue(p.UpdatedAt.Format(time.RFC3339Nano)),
 		})
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)

@@ -80,7 +80,8 @@ func parseRate(text string) (policy.Rule, error) {
 	}
 	length, err := duration.Parse(window)
 	if err != nil {
-		return policy.Rule{}, errors.New("has an invalid time; it must be s, m, h, d, w, or a length such as 30s or 1h30m")
+		return policy.Rule{}, errors.New("has an invalid time; it must be s, m, h, d, w, " +
+			"or a length such as 30s or 1h30m")
 	}
 	return validated(policy.Rule{
 		Name: "per-" + duration.Format(length), Algorithm: policy.GCRA, Limit: limit, Window: length,

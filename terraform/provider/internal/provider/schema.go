@@ -40,13 +40,13 @@ func policySchema() schema.Schema {
 			},
 			"on_unavailable": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(string(policy.UnavailableLocal)),
-				MarkdownDescription: "What decides while the store is unavailable: `local` (the default; counts in memory), " +
-					"`allow` or `deny`.",
+				MarkdownDescription: "What decides while the store is unavailable: `local` (the default), which " +
+					"counts in memory, `allow` or `deny`.",
 			},
 			"local_share": schema.Float64Attribute{
 				Optional: true, Computed: true, Default: float64default.StaticFloat64(defaultLocalShare),
-				MarkdownDescription: "The share of each limit that one instance admits while the store is unavailable: " +
-					"above 0, at most 1. Defaults to `0.1`.",
+				MarkdownDescription: "The share of each limit that one instance admits while the store is " +
+					"unavailable: above 0, at most 1. Defaults to `0.1`.",
 			},
 			"no_deny_cache": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
@@ -54,7 +54,8 @@ func policySchema() schema.Schema {
 					"Defaults to `false`.",
 			},
 			"rules": rulesAttribute(true,
-				"1 to 8 limits. A check must satisfy all of them. A rule keeps its count as long as it keeps its name."),
+				"1 to 8 limits. A check must satisfy all of them. "+
+					"A rule keeps its count as long as it keeps its name."),
 			"overrides": overridesAttribute(),
 			"overwrite": schema.BoolAttribute{
 				Optional: true,
@@ -79,23 +80,30 @@ func rulesAttribute(required bool, text string) schema.ListNestedAttribute {
 	return schema.ListNestedAttribute{
 		Required: required, Optional: !required, MarkdownDescription: text,
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"name": schema.StringAttribute{Required: true, MarkdownDescription: "A name that is unique among the rules."},
-			"algorithm": schema.StringAttribute{
+			"name": schema.StringAttribute{
 				Required:            true,
-				MarkdownDescription: "`fixed_window`, `sliding_window`, `sliding_window_counter`, `token_bucket` or `gcra`.",
+				MarkdownDescription: "A name that is unique among the rules.",
+			},
+			"algorithm": schema.StringAttribute{
+				Required: true,
+				MarkdownDescription: "`fixed_window`, `sliding_window`, `sliding_window_counter`, `token_bucket` " +
+					"or `gcra`.",
 			},
 			"limit": schema.Int64Attribute{
 				Required: true, CustomType: integer.Type{},
-				MarkdownDescription: "How many units a window admits: 1 to 1 000 000 000, for `sliding_window` at most 100 000.",
+				MarkdownDescription: "How many units a window admits: 1 to 1 000 000 000, for `sliding_window` " +
+					"at most 100 000.",
 			},
 			"window": schema.StringAttribute{
 				Required: true, CustomType: duration.Type{}, PlanModifiers: []planmodifier.String{duration.KeepEqual()},
-				MarkdownDescription: "A length of time from `1ms` to `366d`, such as `1s`, `90s`, `1h30m`, `2d` or `1w`. " +
+				MarkdownDescription: "A length of time from `1ms` to `366d`, such as `1s`, `90s`, `1h30m`, `2d` " +
+					"or `1w`. " +
 					"Another way to write the same length is no change.",
 			},
 			"burst": schema.Int64Attribute{
 				Optional: true, CustomType: integer.Type{},
-				MarkdownDescription: "How many units an idle key may use without waiting; only for `token_bucket` and `gcra`. " +
+				MarkdownDescription: "How many units an idle key may use without waiting; only for `token_bucket` " +
+					"and `gcra`. " +
 					"Defaults to the limit.",
 			},
 		}},

@@ -98,7 +98,8 @@ func TestSchema(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, resp.Diagnostics)
 		require.Len(t, resp.Functions, 2)
-		identities, err := server.GetResourceIdentitySchemas(t.Context(), &tfprotov6.GetResourceIdentitySchemasRequest{})
+		identities, err := server.GetResourceIdentitySchemas(t.Context(),
+			&tfprotov6.GetResourceIdentitySchemasRequest{})
 		require.NoError(t, err)
 		require.Empty(t, identities.Diagnostics)
 		require.Len(t, identities.IdentitySchemas, 1)

@@ -62,7 +62,8 @@ func (s *sluice) Schema(_ context.Context, _ provider.SchemaRequest, resp *provi
 				"Defaults to `SLUICE_ENDPOINT`; one of the two is required."),
 			"region": optional("The region to sign for. Needed only if the endpoint is a domain of your own, " +
 				"which does not name the region. Defaults to `SLUICE_REGION`, then to the AWS configuration."),
-			"auth": optional("`aws_iam` (the default) signs requests; `none` sends them unsigned, for the local stack. "+
+			"auth": optional("`aws_iam` (the default) signs requests; `none` sends them unsigned, "+
+				"for the local stack. "+
 				"Defaults to `SLUICE_AUTH`.",
 				stringvalidator.OneOf(string(client.AuthIAM), string(client.AuthNone))),
 			"profile": optional("The profile of the shared AWS configuration to sign with. "+
@@ -84,7 +85,8 @@ func (s *sluice) Schema(_ context.Context, _ provider.SchemaRequest, resp *provi
 						"Defaults to `SLUICE_ASSUME_ROLE_SESSION_NAME`, then to `terraform-provider-sluice`."),
 					"external_id": optional("The external ID, if the role's trust policy requires one. " +
 						"Defaults to `SLUICE_ASSUME_ROLE_EXTERNAL_ID`."),
-					"duration": length("How long a session lasts, `15m` to `12h`. A session is renewed before it expires. " +
+					"duration": length("How long a session lasts, `15m` to `12h`. " +
+						"A session is renewed before it expires. " +
 						"Defaults to `SLUICE_ASSUME_ROLE_DURATION`, then to `15m`."),
 				},
 			},
@@ -92,8 +94,8 @@ func (s *sluice) Schema(_ context.Context, _ provider.SchemaRequest, resp *provi
 				"Defaults to `SLUICE_TIMEOUT`, then to `10s`."),
 			"retries": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.Between(0, maxRetries)},
-				MarkdownDescription: "How often a failed request is retried, 0 to 10. A request is retried only when a retry " +
-					"cannot duplicate its effect. Defaults to `SLUICE_RETRIES`, then to 3.",
+				MarkdownDescription: "How often a failed request is retried, 0 to 10. A request is retried only when " +
+					"a retry cannot duplicate its effect. Defaults to `SLUICE_RETRIES`, then to 3.",
 			},
 		},
 	}
