@@ -44,11 +44,12 @@ type world struct {
 	api, otherAPI               *process
 	dispatcher, otherDispatcher *process
 
-	jobs    map[string]*answers
-	paused  bool    // acknowledged
-	pauses  int     // acknowledged
-	resumes int     // begun or ended
-	turns   []*turn // dispatchers at work
+	jobs     map[string]*answers
+	paused   bool    // acknowledged
+	pauses   int     // acknowledged
+	resumes  int     // begun or ended
+	resuming int     // in flight
+	turns    []*turn // dispatchers at work
 }
 
 // answers is what callers know of a job.
@@ -209,7 +210,8 @@ func (w *world) reschedule(p *process, id string, delay time.Duration, payload s
 
 func (w *world) pause(p *process) {
 	resumes := w.resumes
-	if p.Pause(context.Background(), queue, time.Time{}) == nil && w.resumes == resumes {
+	overlaps := w.resuming > 0 // then either call may have the last word
+	if p.Pause(context.Background(), queue, time.Time{}) == nil && w.resumes == resumes && !overlaps {
 		w.paused = true
 		w.pauses++
 	}
@@ -218,7 +220,9 @@ func (w *world) pause(p *process) {
 func (w *world) resume(p *process) {
 	w.paused = false
 	w.resumes++
+	w.resuming++
 	_ = p.Resume(context.Background(), queue)
+	w.resuming--
 	w.resumes++
 }
 
