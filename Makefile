@@ -83,7 +83,7 @@ build: ## Build the command line, the Terraform provider and the functions into 
 	go build -trimpath -o bin/sluice ./cmd/sluice
 	cd terraform/provider && go build -trimpath -o $(CURDIR)/bin/terraform-provider-sluice .
 	@for f in $(FUNCTIONS); do \
-	  CGO_ENABLED=0 GOOS=linux GOARCH=$(or $(ARCH),arm64) go build -trimpath -tags lambda.norpc -ldflags "-s -w" -o bin/functions/$$f/bootstrap ./functions/$$f; \
+	  CGO_ENABLED=0 GOOS=linux GOARCH=$(or $(ARCH),arm64) go build -trimpath -tags lambda.norpc,nethttpomithttp2 -ldflags "-s -w" -o bin/functions/$$f/bootstrap ./functions/$$f; \
 	done
 	@ls -l bin bin/functions/*/bootstrap
 

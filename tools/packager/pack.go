@@ -23,6 +23,10 @@ const maxZip = 5_000_000
 // bootstrap is the name of the executable that the runtime provided.al2023 starts.
 const bootstrap = "bootstrap"
 
+// tags leaves out code that the functions do not use: Lambda's RPC mode, and HTTP/2, which no AWS API
+// that they call requires.
+const tags = "lambda.norpc,nethttpomithttp2"
+
 func functions() []string { return []string{"dispatcher", "enqueue", "limit", "lock"} }
 
 // compile builds one function for one processor architecture and writes the executable to the path
@@ -35,7 +39,7 @@ func compiler(root string) compile {
 	return func(ctx context.Context, function, arch, program string) error {
 		//nolint:gosec // the function names are constants
 		command := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false",
-			"-tags", "lambda.norpc", "-ldflags", "-s -w -buildid=", "-o", program, "./functions/"+function)
+			"-tags", tags, "-ldflags", "-s -w -buildid=", "-o", program, "./functions/"+function)
 		command.Dir = root
 		command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0",
 			"GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off")
