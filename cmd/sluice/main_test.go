@@ -1,4 +1,4 @@
-// The tests drive the program as a real process, against the local stack.
+// The tests run the program as a process, against the local stack.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/sluicehq/sluice/localstack/stack"
 )
 
-// patience is far above what a busy machine needs.
+// patience is longer than a busy machine needs.
 const patience = 20 * time.Second
 
 var (
@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	binary = filepath.Join(dir, "sluice")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil { //nolint:noctx // a build has no caller
+	build := exec.Command("go", "build", "-o", binary, ".") //nolint:noctx // a build has no caller
+	if out, err := build.CombinedOutput(); err != nil {
 		panic(fmt.Sprintf("%v: %s", err, out))
 	}
 	system, err = stack.Start(context.Background(), stack.Config{
@@ -57,16 +58,18 @@ type process struct {
 	exited   chan struct{}
 }
 
-// command prepares a run with an endpoint; set more before start.
+// command prepares a run with an endpoint. The caller may change it before start.
 func command(t *testing.T, endpoint string, args ...string) *process {
 	t.Helper()
-	p := &process{Cmd: exec.CommandContext(t.Context(), binary, args...), exited: make(chan struct{})} //nolint:gosec // it is the program under test
-	p.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()}      //nolint:forbidigo // a test is a main of its own
+	cmd := exec.CommandContext(t.Context(), binary, args...) //nolint:gosec // the program under test
+	p := &process{Cmd: cmd, exited: make(chan struct{})}
+	path := os.Getenv("PATH") //nolint:forbidigo // a test has no main
+	p.Env = []string{"PATH=" + path, "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()}
 	if endpoint != "" {
 		p.Env = append(p.Env, "SLUICE_ENDPOINT="+endpoint)
 	}
 	p.Stdout, p.Stderr = &p.out, &p.err
-	p.WaitDelay = time.Second // children that outlive it hold its pipes open
+	p.WaitDelay = time.Second // children that outlive the program keep its pipes open
 	return p
 }
 
@@ -85,12 +88,12 @@ func (p *process) wait(t *testing.T) int {
 	select {
 	case <-p.exited:
 	case <-time.After(patience):
-		require.Fail(t, "it does not end", p.err.String())
+		require.Fail(t, "the program does not end", p.err.String())
 	}
 	return p.ProcessState.ExitCode()
 }
 
-// sluice runs the program to its end and returns what it printed and its exit code.
+// sluice runs the program and returns its output and its exit code.
 func sluice(t *testing.T, args ...string) (out, errOut string, code int) {
 	t.Helper()
 	return piped(t, "", args...)
@@ -105,7 +108,7 @@ func piped(t *testing.T, stdin string, args ...string) (out, errOut string, code
 	return p.out.String(), p.err.String(), code
 }
 
-// does runs it and demands success.
+// does runs the program, which must succeed, and returns its output.
 func does(t *testing.T, args ...string) string {
 	t.Helper()
 	out, errOut, code := sluice(t, args...)

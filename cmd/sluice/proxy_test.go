@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// proxy stands between the program and the API, and takes the API away: as a server that was
-// killed, or as one that hangs.
+// proxy is a TCP proxy between the program and the API. It makes the API unreachable, like a server
+// that was killed or one that hangs.
 type proxy struct {
 	listener net.Listener
 	backend  string
@@ -61,7 +61,7 @@ func (p *proxy) keep(conns ...net.Conn) bool {
 	return !p.dead
 }
 
-// pass copies until an end closes; while the proxy hangs, what arrives is dropped.
+// pass copies until one end closes. While the proxy hangs, it drops the data.
 func (p *proxy) pass(to io.Writer, from io.Reader) {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -80,7 +80,7 @@ func (p *proxy) pass(to io.Writer, from io.Reader) {
 	}
 }
 
-// kill ends every connection, and refuses new ones.
+// kill closes every connection, and refuses new ones.
 func (p *proxy) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +91,7 @@ func (p *proxy) kill() {
 	}
 }
 
-// hang lets nothing through any more, and closes nothing.
+// hang drops all further data, and closes no connection.
 func (p *proxy) hang() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

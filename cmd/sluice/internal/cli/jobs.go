@@ -98,7 +98,7 @@ func (a *app) jobsListCommand() *cobra.Command {
 	})
 	f := c.Flags()
 	f.StringVar(&state, "state", "",
-		"only jobs in this state: scheduled, dispatching, dispatched, awaiting_ack, succeeded, canceled, expired or dead")
+		"only jobs that are scheduled, dispatching, dispatched, awaiting_ack, succeeded, canceled, expired or dead")
 	f.IntVar(&o.Limit, "limit", 50, "jobs in one page: 1 to 200")
 	f.StringVar(&o.Cursor, "cursor", "", "cursor printed with the previous page")
 	f.BoolVar(&all, "all", false, "list every page")
