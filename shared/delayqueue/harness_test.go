@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/localstack/redistest"
-	"github.com/sluicehq/sluice/shared/luascript"
+	"github.com/sluicehq/sluice/shared/internal/luascript"
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 

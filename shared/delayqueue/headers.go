@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/sluicehq/sluice/shared/delayqueue/sqstext"
 	"github.com/sluicehq/sluice/shared/fault"
+	"github.com/sluicehq/sluice/shared/internal/sqstext"
 )
 
 // checkHeaders refuses headers that SQS would not accept as message attributes, and values with

@@ -4,7 +4,7 @@ import (
 	"embed"
 	"sync"
 
-	"github.com/sluicehq/sluice/shared/luascript"
+	"github.com/sluicehq/sluice/shared/internal/luascript"
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 

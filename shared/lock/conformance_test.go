@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/sluicehq/sluice/localstack/redistest"
+	"github.com/sluicehq/sluice/shared/internal/locktest"
 	"github.com/sluicehq/sluice/shared/lock"
-	"github.com/sluicehq/sluice/shared/lock/locktest"
 )
 
 func TestConformance(t *testing.T) {

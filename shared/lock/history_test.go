@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/localstack/redistest"
+	"github.com/sluicehq/sluice/shared/internal/locktest"
 	"github.com/sluicehq/sluice/shared/lock"
-	"github.com/sluicehq/sluice/shared/lock/locktest"
 )
 
 // TestHistory records the operations of many concurrent clients and checks with porcupine that they

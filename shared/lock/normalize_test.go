@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/shared/fault"
+	"github.com/sluicehq/sluice/shared/internal/locktest"
 	"github.com/sluicehq/sluice/shared/lock"
-	"github.com/sluicehq/sluice/shared/lock/locktest"
 )
 
 func TestNormalize(t *testing.T) {

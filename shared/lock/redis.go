@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/sluicehq/sluice/shared/luascript"
+	"github.com/sluicehq/sluice/shared/internal/luascript"
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 

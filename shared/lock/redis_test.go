@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/localstack/redistest"
+	"github.com/sluicehq/sluice/shared/internal/locktest"
 	"github.com/sluicehq/sluice/shared/lock"
-	"github.com/sluicehq/sluice/shared/lock/locktest"
 )
 
 func TestAcquire(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/sluicehq/sluice/localstack/redistest"
 	"github.com/sluicehq/sluice/shared/fault"
+	"github.com/sluicehq/sluice/shared/internal/locktest"
 	"github.com/sluicehq/sluice/shared/lock"
-	"github.com/sluicehq/sluice/shared/lock/locktest"
 )
 
 func TestWait(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
+	"github.com/sluicehq/sluice/shared/internal/elasticacheauth"
 	"github.com/sluicehq/sluice/shared/redisconn"
-	"github.com/sluicehq/sluice/shared/redisconn/elasticacheauth"
 )
 
 // Redis opens the deployment's Redis. cfg may set timeouts and the pool; its other fields come from

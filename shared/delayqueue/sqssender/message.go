@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sluicehq/sluice/shared/delayqueue"
-	"github.com/sluicehq/sluice/shared/delayqueue/sqstext"
+	"github.com/sluicehq/sluice/shared/internal/sqstext"
 )
 
 // message makes the SQS message of a job and its size in bytes as SQS counts it; why says that it

@@ -13,9 +13,9 @@ import (
 	"github.com/sluicehq/sluice/localstack/awstest"
 	"github.com/sluicehq/sluice/localstack/redistest"
 	"github.com/sluicehq/sluice/shared/fault"
+	"github.com/sluicehq/sluice/shared/internal/locktest"
 	"github.com/sluicehq/sluice/shared/lock"
 	"github.com/sluicehq/sluice/shared/lock/dynamolock"
-	"github.com/sluicehq/sluice/shared/lock/locktest"
 )
 
 // open returns a store on kumo, an emulator of DynamoDB.

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluicehq/sluice/shared/redisconn/elasticacheauth"
+	"github.com/sluicehq/sluice/shared/internal/elasticacheauth"
 )
 
 const secretKey = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluicehq/sluice/shared/luascript"
+	"github.com/sluicehq/sluice/shared/internal/luascript"
 )
 
 // domains are the packages that have scripts.
@@ -49,7 +49,7 @@ func TestScripts(t *testing.T) {
 	for _, domain := range domains() {
 		t.Run(domain, func(t *testing.T) {
 			t.Parallel()
-			files := os.DirFS(path.Join("..", domain))
+			files := os.DirFS(path.Join("..", "..", domain))
 			texts := luaFiles(t, files)
 
 			t.Run("compose, and so declare KEYS, ARGV and Reply and require files that exist", func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluicehq/sluice/shared/luascript"
+	"github.com/sluicehq/sluice/shared/internal/luascript"
 )
 
 // head is a header of six lines that declares two keys and two arguments.

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluicehq/sluice/shared/internal/elasticacheauth"
 	"github.com/sluicehq/sluice/shared/redisconn"
-	"github.com/sluicehq/sluice/shared/redisconn/elasticacheauth"
 )
 
 const arn = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:redis-AbCdEf"
