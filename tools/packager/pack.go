@@ -23,8 +23,8 @@ const maxZip = 5_000_000
 // bootstrap is the name of the executable that the runtime provided.al2023 starts.
 const bootstrap = "bootstrap"
 
-// tags leaves out code that the functions do not use: Lambda's RPC mode, and HTTP/2, which no AWS API
-// that they call requires.
+// tags leaves out code that the functions do not use: Lambda's RPC mode, and HTTP/2, which no AWS
+// API that they call requires.
 const tags = "lambda.norpc,nethttpomithttp2"
 
 func functions() []string { return []string{"dispatcher", "enqueue", "limit", "lock"} }
