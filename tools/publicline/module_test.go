@@ -79,3 +79,17 @@ func goIn(t *testing.T, dir string, args ...string) string {
 	require.NoError(t, err, failure.String())
 	return string(out)
 }
+
+// A release tags the client first, with the version that the other modules require.
+func TestRequirements(t *testing.T) {
+	t.Parallel()
+	versions := make(map[string]string) // by module
+	for _, dir := range []string{"../..", "../../terraform/provider", "../../bench"} {
+		version := goIn(t, dir, "list", "-m", "-f", "{{.Version}} {{.Replace.Path}}", clientModule)
+		name, replacement, _ := strings.Cut(strings.TrimSpace(version), " ")
+		require.True(t, strings.HasSuffix(replacement, "/client"), "%s uses the client of this commit", dir)
+		versions[dir] = name
+	}
+	require.Equal(t, versions["../.."], versions["../../terraform/provider"])
+	require.Equal(t, versions["../.."], versions["../../bench"])
+}
