@@ -13,7 +13,7 @@ type Decision struct {
 	Allowed bool   `json:"allowed"`
 	Policy  string `json:"policy"`
 	Key     string `json:"key"`
-	// Cost is the number of units that the check asked for.
+	// Cost is the number of units that the check requested.
 	Cost int64 `json:"cost"`
 	// Remaining is the number of units left.
 	Remaining int64 `json:"remaining"`

@@ -230,9 +230,9 @@ func TestFinish(t *testing.T) {
 			say(w, 200, `{"id":"a","queue":"orders","state":"succeeded","attempt":1}`)
 		})
 		q := s.client(t, client.Config{}).Queue("orders")
-		settled, err := q.Ack(t.Context(), "a", 1)
+		status, err := q.Ack(t.Context(), "a", 1)
 		require.NoError(t, err)
-		require.Equal(t, client.JobSucceeded, settled.State)
+		require.Equal(t, client.JobSucceeded, status.State)
 
 		other := serve(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 			say(w, 409, `{"code":"job_conflict","status":409,"state":"dispatching","attempt":2}`)

@@ -118,7 +118,7 @@ func (q *Queue) Resume(ctx context.Context) (QueueStats, error) {
 // RedriveOptions selects the dead jobs to redrive: by ID, or the oldest. IDs and Limit exclude each
 // other.
 type RedriveOptions struct {
-	// IDs are up to 500 jobs. Those that are not dead are skipped.
+	// IDs are the IDs of up to 500 jobs. Jobs that are not dead are skipped.
 	IDs []string
 	// Limit is how many of the oldest jobs to redrive: 1 to 10,000. Defaults to 1,000.
 	Limit int

@@ -25,8 +25,7 @@ type Config struct {
 	// Concurrency bounds how many messages are handled concurrently. Messages of one group of a
 	// FIFO queue are handled one after the other. Defaults to 10.
 	Concurrency int
-	// RequestTimeout bounds an acknowledgement or rejection, including its retries. Defaults to 5
-	// s.
+	// RequestTimeout bounds an acknowledgement or rejection with its retries. Defaults to 5 s.
 	RequestTimeout time.Duration
 	// Logger receives failures, without payloads. Defaults to discarding them.
 	Logger *slog.Logger

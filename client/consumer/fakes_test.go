@@ -185,8 +185,8 @@ func (q *fakeQueue) ChangeMessageVisibilityBatch(
 	return out, nil
 }
 
-// fakeJobs is the part of the API that acknowledges and rejects jobs. It records calls as "ack a
-// 1".
+// fakeJobs is the part of the API that acknowledges and rejects jobs. It records a call as "ack",
+// the ID and the attempt.
 type fakeJobs struct {
 	answers map[string]string // "ack a" -> a problem document, or "unreachable"; default 200
 

@@ -200,9 +200,9 @@ func TestQueue(t *testing.T) {
 		}
 		require.True(t, found)
 
-		settled, err := q.Cancel(ctx, id)
+		status, err := q.Cancel(ctx, id)
 		require.NoError(t, err)
-		require.Equal(t, client.JobCanceled, settled.State)
+		require.Equal(t, client.JobCanceled, status.State)
 		_, err = q.Reschedule(ctx, id, client.JobChange{RunAt: at})
 		require.ErrorIs(t, err, client.ErrJobConflict)
 		var e *client.Error

@@ -78,13 +78,13 @@ func TestRun(t *testing.T) {
 	t.Run("reports progress once a second", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			var told []int
+			var reports []int
 			load.Run(t.Context(), load.Plan{Rate: 10, Concurrency: 1, Duration: 3500 * time.Millisecond,
 				Progress: func(done int, _ time.Duration) {
-					told = append(told, done)
+					reports = append(reports, done)
 				}},
 				func(context.Context, int) error { return nil }, text)
-			require.Len(t, told, 3)
+			require.Len(t, reports, 3)
 		})
 	})
 }
