@@ -35,11 +35,12 @@ func TestSigning(t *testing.T) {
 		return c
 	}
 	ctx := t.Context()
+	api := signed("secret")
 	for what, err := range map[string]error{
-		"a name with a colon":           second(signed("secret").Inspect(ctx, "order:42.a_b-c", client.ConsistencyStrong)),
-		"a key with special characters": second(signed("secret").Peek(ctx, "login", "a b+c/ä?&=%~*'()")),
-		"a body":                        second(signed("secret").Queue("q").Push(ctx, client.Job{Payload: "<ä>"})),
-		"a condition":                   second(signed("secret").PutPolicy(ctx, client.Policy{Name: "p"}, client.IfMatch(`"1-ab"`))),
+		"a name with a colon":           second(api.Inspect(ctx, "order:42.a_b-c", client.ConsistencyStrong)),
+		"a key with special characters": second(api.Peek(ctx, "login", "a b+c/ä?&=%~*'()")),
+		"a body":                        second(api.Queue("q").Push(ctx, client.Job{Payload: "<ä>"})),
+		"a condition":                   second(api.PutPolicy(ctx, client.Policy{Name: "p"}, client.IfMatch(`"1-ab"`))),
 	} {
 		require.NoError(t, err, what)
 	}
