@@ -167,7 +167,8 @@ func TestEnqueue(t *testing.T) {
 	t.Run("payloads are kept byte by byte up to their limit", func(t *testing.T) {
 		f := start(t)
 		for name, payload := range map[string]string{
-			"null": `null`, "number": `-1.50e+3`, "object": `{ "b" : 1, "a" : [ "<é🙂>" ] }`, "escaped": `"\u0000\ufffe"`,
+			"null": `null`, "number": `-1.50e+3`, "object": `{ "b" : 1, "a" : [ "<é🙂>" ] }`,
+			"escaped": `"\u0000\ufffe"`,
 			"largest": `"` + strings.Repeat("x", delayqueue.MaxPayload-2) + `"`,
 		} {
 			f.Want(t, http.StatusAccepted, http.MethodPost, jobsPath, `{"id":"`+name+`","payload":`+payload+`}`)
@@ -179,7 +180,8 @@ func TestEnqueue(t *testing.T) {
 		for name, a := range map[string]apitest.Reply{
 			"a job":    f.Send(t, http.MethodPost, jobsPath, `{"payload":`+over+`}`),
 			"a change": f.Send(t, http.MethodPatch, jobsPath+"/null", `{"payload":`+over+`}`),
-			"a body":   f.Send(t, http.MethodPost, jobsPath, `{"payload":1,"headers":{"a":"`+strings.Repeat("x", 1<<20)+`"}}`),
+			"a body": f.Send(t, http.MethodPost, jobsPath,
+				`{"payload":1,"headers":{"a":"`+strings.Repeat("x", 1<<20)+`"}}`),
 		} {
 			require.Equal(t, http.StatusRequestEntityTooLarge, a.Status, name)
 			require.Equal(t, "payload_too_large", a.Body["code"], name)
@@ -241,11 +243,13 @@ func TestEnqueue(t *testing.T) {
 		a := f.Want(t, http.StatusAccepted, http.MethodPost, jobsPath, object{"payload": 1}, "Idempotency-Key", "key-1")
 		require.Equal(t, "key-1", a.Body["id"])
 		f.Want(t, http.StatusOK, http.MethodPost, jobsPath, object{"payload": 1}, "Idempotency-Key", "key-1")
-		f.Want(t, http.StatusOK, http.MethodPost, jobsPath, object{"payload": 1, "id": "key-1"}, "Idempotency-Key", "key-1")
+		f.Want(t, http.StatusOK, http.MethodPost, jobsPath, object{"payload": 1, "id": "key-1"}, "Idempotency-Key",
+			"key-1")
 		differ := f.Want(t, http.StatusBadRequest, http.MethodPost, jobsPath, object{"payload": 1, "id": "key-1"},
 			"Idempotency-Key", "key-2")
 		require.Equal(t, []string{"Idempotency-Key"}, apitest.InvalidFields(t, differ.Body))
-		bad := f.Want(t, http.StatusBadRequest, http.MethodPost, jobsPath, object{"payload": 1}, "Idempotency-Key", "a b")
+		bad := f.Want(t, http.StatusBadRequest, http.MethodPost, jobsPath, object{"payload": 1}, "Idempotency-Key",
+			"a b")
 		require.Equal(t, []string{"id"}, apitest.InvalidFields(t, bad.Body))
 	})
 }

@@ -142,7 +142,8 @@ func TestQueue(t *testing.T) {
 		f.post(t, jobsPath, object{"payload": 1, "delay_ms": 60_000})
 		paused := f.Want(t, http.StatusOK, http.MethodPost, "/v1/queues/orders/pause", nil)
 		require.Equal(t, true, paused.Body["paused"])
-		require.Equal(t, false, f.Want(t, http.StatusOK, http.MethodPost, "/v1/queues/orders/resume", nil).Body["paused"])
+		require.Equal(t, false, f.Want(t, http.StatusOK, http.MethodPost, "/v1/queues/orders/resume",
+			nil).Body["paused"])
 		q := f.Want(t, http.StatusOK, http.MethodGet, "/v1/queues/orders", nil)
 		require.Equal(t, object{
 			"name": "orders", "scheduled": 1.0, "due": 0.0, "dispatching": 0.0, "awaiting_ack": 0.0, "dead": 0.0,
@@ -173,10 +174,12 @@ func TestQueue(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				c.body["payload"] = 1
-				require.Contains(t, apitest.InvalidFields(t, f.Want(t, http.StatusBadRequest, http.MethodPost, fifoJobsPath, c.body).Body),
+				require.Contains(t, apitest.InvalidFields(t,
+					f.Want(t, http.StatusBadRequest, http.MethodPost, fifoJobsPath, c.body).Body),
 					c.field)
 			})
 		}
-		f.Want(t, http.StatusBadRequest, http.MethodPost, fifoJobsPath, object{"payload": 1}, "Idempotency-Key", longest+"i")
+		f.Want(t, http.StatusBadRequest, http.MethodPost, fifoJobsPath, object{"payload": 1}, "Idempotency-Key",
+			longest+"i")
 	})
 }

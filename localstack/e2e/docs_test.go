@@ -98,7 +98,7 @@ func TestEveryTestThatTheDocumentsNameExists(t *testing.T) {
 		require.NoError(t, err)
 		for _, m := range reference.FindAllStringSubmatch(string(text), -1) {
 			require.True(t, exists[m[1]], "%s names %s", file, m[1])
-			for _, part := range strings.Split(m[2], "/") {
+			for part := range strings.SplitSeq(m[2], "/") {
 				require.Contains(t, sources, `"`+part, "%s names %s", file, m[0])
 			}
 			named++

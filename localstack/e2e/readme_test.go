@@ -74,7 +74,7 @@ func TestArchitecture(t *testing.T) {
 		list.Dir = "../.."
 		out, err := list.Output()
 		require.NoError(t, err)
-		for _, path := range strings.Fields(string(out)) {
+		for path := range strings.FieldsSeq(string(out)) {
 			name := strings.TrimPrefix(path, "github.com/sluicehq/sluice/")
 			require.Contains(t, string(page), "`"+name+"`")
 		}

@@ -52,7 +52,7 @@ func (g *gate) wait(ctx context.Context) bool {
 	}
 }
 
-// ticks ticks immediately and then after every interval.
+// ticks delivers a tick immediately and then after every interval.
 type ticks struct {
 	every time.Duration
 	began bool

@@ -40,7 +40,8 @@ func Check(file string, source []byte) []Finding {
 			}
 		}
 		if p.prose && width(p.text) > maxWidth && breakable(p.text) {
-			findings = append(findings, Finding{file, p.line, fmt.Sprintf("%d columns: wrap at %d", width(p.text), maxWidth)})
+			findings = append(findings, Finding{file, p.line,
+				fmt.Sprintf("%d columns: wrap at %d", width(p.text), maxWidth)})
 		}
 	}
 	return findings

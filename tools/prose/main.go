@@ -59,7 +59,7 @@ func tracked(ctx context.Context, paths []string) ([]string, error) {
 	}
 
 	var files []string
-	for _, file := range strings.Split(string(out), "\x00") {
+	for file := range strings.SplitSeq(string(out), "\x00") {
 		//nolint:gosec // a file that git tracks
 		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
 			files = append(files, file)

@@ -109,7 +109,8 @@ func TestDue(t *testing.T) {
 				_, err := b.client.PutItem(t.Context(), &dynamodb.PutItemInput{
 					TableName: b.name(), Item: map[string]types.AttributeValue{
 						"pk": str(fmt.Sprint(prefix, bucket)), "sk": str(dueText(at(1)) + "#broken"),
-						"queue": str(queue), "job": str("{"), "state": str(string(Waiting)), "lease": num(0), "fence": num(0),
+						"queue": str(queue), "job": str("{"), "state": str(string(Waiting)), "lease": num(0),
+						"fence": num(0),
 					},
 				})
 				require.NoError(t, err)

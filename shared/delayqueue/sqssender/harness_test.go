@@ -52,7 +52,9 @@ func acceptAll(in *sqs.SendMessageBatchInput) *sqs.SendMessageBatchOutput {
 }
 
 // judge answers for each message by its job.
-func judge(by func(id string) *types.BatchResultErrorEntry) func(*sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
+func judge(
+	by func(id string) *types.BatchResultErrorEntry,
+) func(*sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
 	return func(in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
 		out := &sqs.SendMessageBatchOutput{}
 		for i := range in.Entries {

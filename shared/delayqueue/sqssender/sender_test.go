@@ -77,7 +77,8 @@ func TestSend(t *testing.T) {
 	t.Run("a job that is larger than a message is poison", func(t *testing.T) {
 		f := &fakeSQS{}
 		overhead := weight([]types.SendMessageBatchRequestEntry{first(message(queue, new(sized("0", 2))))}) - 2
-		results := send(t, f, plainURL, sized("0", maxBatchBytes-overhead), sized("1", maxBatchBytes-overhead+1), job("2"))
+		results := send(t, f, plainURL, sized("0", maxBatchBytes-overhead), sized("1", maxBatchBytes-overhead+1),
+			job("2"))
 		require.Equal(t, Accepted, results[0].Outcome, "it fills a message to the last byte")
 		require.Equal(t, Poison, results[1].Outcome)
 		require.NotEmpty(t, results[1].Reason)
@@ -88,7 +89,8 @@ func TestSend(t *testing.T) {
 	t.Run("each entry of a partial failure has its own result", func(t *testing.T) {
 		failures := map[string]types.BatchResultErrorEntry{
 			"j01": {Code: aws.String("InternalError")},
-			"j03": {Code: aws.String("InvalidMessageContents"), Message: aws.String("bad character"), SenderFault: true},
+			"j03": {Code: aws.String("InvalidMessageContents"), Message: aws.String("bad character"),
+				SenderFault: true},
 			"j05": {Code: aws.String("ThrottlingException"), SenderFault: true},
 			"j07": {Code: aws.String("AWS.SimpleQueueService.RequestThrottled"), SenderFault: true},
 			"j08": {Code: aws.String("KmsThrottled")},
@@ -121,7 +123,8 @@ func TestSend(t *testing.T) {
 		f := &fakeSQS{answer: func(in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
 			return &sqs.SendMessageBatchOutput{Successful: []types.SendMessageBatchResultEntry{
 				// and ids that nobody sent
-				{Id: in.Entries[1].Id}, {Id: aws.String("99")}, {Id: aws.String("-1")}, {Id: aws.String("x")}, {Id: nil},
+				{Id: in.Entries[1].Id}, {Id: aws.String("99")}, {Id: aws.String("-1")}, {Id: aws.String("x")},
+				{Id: nil},
 			}}, nil
 		}}
 		results := send(t, f, plainURL, numbered(3)...)
@@ -197,7 +200,8 @@ func TestSend(t *testing.T) {
 	// Accepted.
 	t.Run("every job has one result", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
-			fates := rapid.SliceOfN(rapid.SampledFrom([]string{"ok", "fail", "poison", "throttle", "silence", "broken"}), 0,
+			fates := rapid.SliceOfN(rapid.SampledFrom([]string{"ok", "fail", "poison", "throttle", "silence",
+				"broken"}), 0,
 				40).Draw(t, "fates")
 			url := rapid.SampledFrom([]string{plainURL, fifoURL}).Draw(t, "url")
 			jobs := numbered(len(fates))
