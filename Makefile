@@ -70,7 +70,7 @@ fuzz: ## Run each fuzz test for FUZZTIME (default 20s)
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Check format, style, imports between packages, and prose
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
-	@for m in $(MODULES) $(TOOLS); do (cd $$m && set -x && $(BIN)/golangci-lint run --allow-parallel-runners ./...); done
+	@for m in $(MODULES) $(TOOLS); do (cd $$m && set -x && GOLANGCI_LINT_CACHE=$(CACHE)/golangci $(BIN)/golangci-lint run --allow-parallel-runners ./...); done
 	@go run ./tools/prose
 
 # Each tool is a module below tools/ that pins its version. It is built once into .cache/bin.

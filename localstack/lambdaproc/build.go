@@ -67,7 +67,8 @@ func Build(ctx context.Context, root, dir string, packages ...string) error {
 }
 
 func compile(ctx context.Context, root, dir string, packages []string) error {
-	args := append([]string{"build", "-tags", "lambda.norpc,nethttpomithttp2", "-o", dir + string(filepath.Separator)}, packages...)
+	out := dir + string(filepath.Separator)
+	args := append([]string{"build", "-tags", "lambda.norpc,nethttpomithttp2", "-o", out}, packages...)
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own arguments
 	cmd.Dir = root
 	var output bytes.Buffer

@@ -49,9 +49,8 @@ type process struct {
 	faults
 }
 
-// start starts a process.
-func (c *cluster) start(t testing.TB, table string) *process {
-	t.Helper()
+// start starts a process that ends with the test.
+func (c *cluster) start(t testingT, table string) *process {
 	p := &process{}
 	client := redis.NewClient(&redis.Options{Addr: c.redis.Server.Addr(), Protocol: 2, MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })

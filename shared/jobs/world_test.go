@@ -26,6 +26,7 @@ func awaitDue() { <-time.After(2 * time.Millisecond) }
 type testingT interface {
 	require.TestingT
 	Fatalf(format string, args ...any)
+	Cleanup(f func())
 }
 
 // world is two API processes and two dispatchers on the same stores. It keeps the answers that
@@ -71,8 +72,8 @@ func newWorld(tb testing.TB, t testingT, c *cluster) *world {
 	tb.Helper()
 	table := c.table(tb)
 	return &world{
-		t: t, cluster: c, jobs: make(map[string]*answers), api: c.start(tb, table), otherAPI: c.start(tb, table),
-		dispatcher: c.start(tb, table), otherDispatcher: c.start(tb, table),
+		t: t, cluster: c, jobs: make(map[string]*answers), api: c.start(t, table), otherAPI: c.start(t, table),
+		dispatcher: c.start(t, table), otherDispatcher: c.start(t, table),
 	}
 }
 
