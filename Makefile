@@ -1,4 +1,5 @@
-# `make help` lists the targets. Each works in a fresh clone and needs only Go and make.
+# `make help` lists the targets. Each works in a fresh clone. Go and make suffice, unless the list
+# names another requirement.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -8,8 +9,8 @@ BIN       := $(CACHE)/bin
 FUNCTIONS := lock enqueue dispatcher limit
 GO_TEST   := go test -timeout 15m
 
-# The product's Go modules, and the tools that have tests and are modules of their own. The other
-# tools are modules without tests: each is built by the target that needs it.
+# MODULES are the product's Go modules. TOOLS are the tool modules that have tests. Each other tool
+# module is built by the target that needs it.
 MODULES   := . client terraform/provider
 TOOLS     := tools/packager tools/goreleaser
 
@@ -19,13 +20,13 @@ help: ## Show this list
 	awk -v on="$$on" -v off="$$off" 'BEGIN {FS = ":.*## "} /^[a-z][a-zA-Z0-9_ -]*:.*## / {sub(/ .*/, "", $$1); printf "  %s%-19s%s %s\n", on, $$1, off, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: redis ## Run a scenario on the local stack and check each of its results
+demo: redis ## Run a scenario on the local stack and check each result
 	@go run ./localstack demo
 
 .PHONY: up
 up: ## Start the whole system on this machine until Ctrl-C
 	@mkdir -p $(BIN) && go build -o $(BIN)/localstack ./localstack
-	@set -m; $(BIN)/localstack up $(ARGS); exit $$? # a foreground job: Ctrl-C ends it and not make
+	@set -m; $(BIN)/localstack up $(ARGS); exit $$? # a foreground job: Ctrl-C stops localstack, not make
 
 .PHONY: redis
 redis:
@@ -36,19 +37,19 @@ terraform-tool:
 	@tools/ensure-tofu.sh
 
 .PHONY: test
-test: redis terraform-tool ## Run all tests, on a real Redis as single server and as cluster
+test: redis terraform-tool ## Run all tests, on a real Redis as a single server and as a cluster
 	@for m in $(MODULES) $(TOOLS); do (cd $$m && set -x && $(GO_TEST) ./...); done
 
 .PHONY: test-server
-test-server: ## Run the tests of the root and the client on the Redis or Valkey named by REDIS_SERVER
+test-server: ## Run the tests of the root module and the client on the Redis or Valkey executable in REDIS_SERVER
 	@$${REDIS_SERVER:-redis-server} --version
 	$(GO_TEST) ./...
 	cd client && $(GO_TEST) ./...
 
 .PHONY: test-race
-test-race: redis terraform-tool ## Run all tests, those of the product under the race detector (needs a C compiler)
+test-race: redis terraform-tool ## Run all tests, the product's tests under the race detector (needs a C compiler)
 	@for m in $(MODULES); do (cd $$m && set -x && $(GO_TEST) -race $$(go list ./... | grep -v /acceptance)); done
-	cd terraform/provider && $(GO_TEST) ./acceptance # starts processes, which the race detector does not observe
+	cd terraform/provider && $(GO_TEST) ./acceptance # these tests start processes, and the race detector does not observe them
 	@for m in $(TOOLS); do (cd $$m && set -x && $(GO_TEST) ./...); done
 
 .PHONY: chaos
@@ -56,11 +57,11 @@ chaos: redis ## Run the long fault suite: 20 000 jobs, 50 kills, Redis unavailab
 	SLUICE_CHAOS_JOBS=20000 SLUICE_CHAOS_KILLS=50 SLUICE_CHAOS_OUTAGE_SECONDS=60 go test -count=1 -timeout 30m -v ./localstack/chaos/...
 
 .PHONY: bench bench-quick bench-check
-bench: redis ## Measure everything against its peers (several minutes) and write docs/benchmarks.md with its plots
+bench: redis ## Measure Sluice against peer libraries (several minutes) and write docs/benchmarks.md and its plots
 	cd bench && go run . -docs ../docs
-bench-quick: redis ## Measure with fewer and shorter rounds, and write no document
+bench-quick: redis ## Measure with fewer and shorter rounds, without writing documents
 	cd bench && go run . -quick
-bench-check: redis ## Measure quickly and fail if a ratio is far below its target
+bench-check: redis ## Measure quickly and fail if a result reaches less than 40 % of its target
 	cd bench && go run . -quick -check 0.4 -only P1,P3,P4,P5,P6,P7,P8
 
 .PHONY: fuzz
@@ -73,7 +74,7 @@ lint: $(BIN)/golangci-lint ## Check format, style, imports between packages, and
 	@for m in $(MODULES) $(TOOLS); do (cd $$m && set -x && GOLANGCI_LINT_CACHE=$(CACHE)/golangci $(BIN)/golangci-lint run --allow-parallel-runners ./...); done
 	@go run ./tools/prose
 
-# Each tool is a module below tools/ that pins its version. It is built once into .cache/bin.
+# A module in tools/ pins the version of each tool. Each tool is built once, into .cache/bin.
 $(BIN)/golangci-lint: tools/golangci/go.mod
 	@echo "building golangci-lint (once, a few minutes)..."
 	@cd tools/golangci && go build -ldflags '-s -w' -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint && touch $@
@@ -88,7 +89,7 @@ build: ## Build the command line, the Terraform provider and the functions into 
 	@ls -l bin bin/functions/*/bootstrap
 
 .PHONY: clean
-clean: ## Remove everything that was built, with the tools
+clean: ## Remove everything that was built, including the tools
 	rm -rf bin dist .cache
 
 # --- Deployment: packages and the Terraform module ------------------------------------------------
@@ -104,7 +105,7 @@ module-check: ## Validate, test and plan the Terraform module and its examples, 
 .PHONY: localstack-up localstack-deploy localstack-down
 localstack-up: ## Start LocalStack and Valkey (needs Docker and a LocalStack token; `make up` needs neither)
 	@tools/localstack.sh up
-localstack-deploy: ## Apply the Terraform module to that LocalStack
+localstack-deploy: ## Apply the Terraform module to the running LocalStack
 	@tools/localstack.sh deploy
 localstack-down: ## Stop LocalStack and delete its data
 	@tools/localstack.sh down
@@ -118,7 +119,7 @@ $(BIN)/tflint: tools/tflint/go.mod
 	@cd tools/tflint && go build -ldflags '-s -w' -o $@ github.com/terraform-linters/tflint && touch $@
 
 $(BIN)/trivy-terraform: tools/trivy/go.mod tools/trivy/main.go
-	@echo "building the checks of trivy (once, about three minutes)..."
+	@echo "building trivy's Terraform checks (once, about three minutes)..."
 	@cd tools/trivy && GOEXPERIMENT=jsonv2 go build -ldflags '-s -w' -o $@ . && touch $@
 
 $(BIN)/tfplugindocs: tools/tfplugindocs/go.mod
@@ -128,7 +129,7 @@ $(BIN)/tfplugindocs: tools/tfplugindocs/go.mod
 .PHONY: provider-docs provider-docs-check
 provider-docs: terraform-tool $(BIN)/tfplugindocs ## Generate terraform/provider/docs from the provider's schema and terraform/examples
 	@tools/provider-docs.sh
-provider-docs-check: terraform-tool $(BIN)/tfplugindocs ## Fail if terraform/provider/docs differs from what would be generated
+provider-docs-check: terraform-tool $(BIN)/tfplugindocs ## Fail if terraform/provider/docs is not up to date
 	@tools/provider-docs.sh --check
 
 .PHONY: tofu
@@ -141,13 +142,13 @@ $(BIN)/tofu: tools/tofu/go.mod tools/tofu/build.sh
 # --- Releases -------------------------------------------------------------------------------------
 
 .PHONY: release-assets
-release-assets: package $(BIN)/cyclonedx-gomod ## Build what goreleaser publishes or calls: packages, and the generator of SBOMs
+release-assets: package $(BIN)/cyclonedx-gomod ## Build the packages that goreleaser publishes and the SBOM generator that it calls
 
 $(BIN)/cyclonedx-gomod: tools/packager/go.mod
 	@cd tools/packager && go build -ldflags '-s -w' -o $@ github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod && touch $@
 
 .PHONY: release-check
-release-check: $(BIN)/actionlint ## Check the workflows of GitHub and the release configurations
+release-check: $(BIN)/actionlint ## Check the GitHub workflows and the release configurations
 	$(BIN)/actionlint
 	@cd tools/goreleaser && go run . -root $(CURDIR) .goreleaser.yaml terraform/provider/.goreleaser.yaml
 

@@ -10,8 +10,8 @@ import (
 	"github.com/sluicehq/sluice/bench/report"
 )
 
-// bareCommands names the contender that marks the floor of a script: the same Redis commands from
-// Sluice's own client, without a decision in Lua or in Go.
+// bareCommands names the baseline contender: it runs the same Redis commands as Sluice's script, from
+// Sluice's own client, without decisions in Lua or in Go.
 const bareCommands = "bare commands"
 
 // bareScript returns a script that runs the commands, with arguments in Lua's syntax, and returns
@@ -24,26 +24,27 @@ func bareScript(commands ...string) *redis.Script {
 	return redis.NewScript(b.String() + "return 1")
 }
 
-// versus is a target against one contender.
+// versus is a contender, with the minimum ratio of Sluice's rate to the contender's rate.
 type versus struct {
 	name   string
 	target float64
 	note   int
 }
 
-// ratios adds a row for each target, and one for the bare commands, which explains a miss.
+// ratios adds a row for each contender. It also adds a row for the bare commands, which helps to
+// explain a missed target.
 func (s *suite) ratios(id, work string, samples measure.Samples, against ...versus) {
 	share, low, high := samples.Ratio("sluice", bareCommands)
 	for _, a := range against {
 		ceiling, _, _ := samples.Ratio(bareCommands, a.name)
 		s.ratio(id, work, samples, a.name, a.target, a.note, fmt.Sprintf(
-			"%s against %s: the same commands without any decision, from the same client, reach only %.2f× of it; Sluice reaches %.2f× of those.",
+			"%s against %s: the bare commands, from Sluice's client and without decisions, reach %.2f× the contender's rate; Sluice reaches %.2f× the rate of the bare commands.",
 			work, a.name, ceiling, share))
 	}
 	s.add(report.Row{
 		ID: id, Work: work, Against: bareCommands, Ours: report.Rate(samples.Median("sluice")),
 		Theirs: report.Rate(samples.Median(bareCommands)),
 		Value:  share, Low: low, High: high,
-		Note: s.note("The commands that Sluice's scripts run for this, and no others, from Sluice's own client. The row has no target: it shows the cost of the commands alone."),
+		Note: s.note("Only the Redis commands that Sluice's scripts run for this work, from Sluice's own client. The row has no target: it shows the cost of the commands alone."),
 	}, "")
 }

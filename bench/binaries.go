@@ -20,7 +20,7 @@ import (
 )
 
 // binaries measures the size of the functions' zips for arm64, and the time from exec until a
-// process polls for work on this machine.
+// function's process first polls for work on this machine.
 func binaries(ctx context.Context, s *suite) error {
 	dir, err := os.MkdirTemp("", "sluice-bench-")
 	if err != nil {
@@ -82,9 +82,9 @@ func build(ctx context.Context, root, pkg, out, arch string) error {
 	return nil
 }
 
-// zipped returns the size of a file in a zip with the best compression, in MB.
+// zipped returns the size, in MB, of a zip of one file with the best compression.
 func zipped(path string) (float64, error) {
-	content, err := os.ReadFile(path) //nolint:gosec // our own path
+	content, err := os.ReadFile(path) //nolint:gosec // a file that this program wrote
 	if err != nil {
 		return 0, fmt.Errorf("error reading a binary: %w", err)
 	}
@@ -106,10 +106,10 @@ func zipped(path string) (float64, error) {
 	return float64(out.Len()) / 1e6, nil
 }
 
-// firstPoll starts a function against a Runtime API stand-in and returns the time until the
+// firstPoll starts a function against a fake Lambda Runtime API and returns the time until the
 // function's first poll for work.
 func firstPoll(ctx context.Context, binary string) (time.Duration, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a loopback listen does not wait
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // listening on loopback does not block
 	if err != nil {
 		return 0, fmt.Errorf("error listening: %w", err)
 	}
@@ -140,6 +140,6 @@ func firstPoll(ctx context.Context, binary string) (time.Duration, error) {
 	case at := <-asked:
 		return at.Sub(started), nil
 	case <-time.After(20 * time.Second):
-		return 0, fmt.Errorf("%s did not ask for work", filepath.Base(binary))
+		return 0, fmt.Errorf("%s did not poll for work within 20 s", filepath.Base(binary))
 	}
 }

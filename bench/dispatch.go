@@ -26,7 +26,8 @@ import (
 // batches bounds the concurrent SendMessageBatch calls of both contenders.
 const batches = 32
 
-// accepted is a sender that counts the jobs that SQS accepted, and their lateness.
+// accepted wraps a sender. It records the lateness of each job that SQS accepts, and closes done
+// after want jobs.
 type accepted struct {
 	dispatch.Sender
 
@@ -52,8 +53,8 @@ func (a *accepted) Send(ctx context.Context, queue, url string, claimed []delayq
 	return results
 }
 
-// runDispatcher starts a dispatcher. The returned function waits until SQS has accepted all jobs,
-// and stops the dispatcher.
+// runDispatcher starts a dispatcher. The returned function waits up to 2 min until SQS has accepted
+// want jobs, and stops the dispatcher.
 func runDispatcher(ctx context.Context, q *delayqueue.Queues, client *sqs.Client, url string,
 	want int) (*accepted, func() error) {
 	a := &accepted{Sender: sqssender.New(client, batches), want: want, done: make(chan struct{})}
@@ -76,8 +77,8 @@ func runDispatcher(ctx context.Context, q *delayqueue.Queues, client *sqs.Client
 	}
 }
 
-// createQueue creates a queue. The returned function deletes it with its messages: the local SQS
-// keeps them in the memory of this process, which would slow the next measurement.
+// createQueue creates a queue. The returned function deletes the queue and its messages: the local
+// SQS keeps messages in this process's memory, where they would slow the next measurement.
 func createQueue(ctx context.Context, client *sqs.Client, name string) (url string, remove func(), err error) {
 	out, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(name)})
 	if err != nil {
@@ -118,15 +119,15 @@ func dispatchThroughput(ctx context.Context, s *suite) error {
 	}
 	spent := func(name string) float64 { return float64(runtime.NumCPU()) * 1e6 / samples.Median(name) }
 	s.ratio("P9", "claim → SQS → acknowledge, one dispatcher", samples, "bare SendMessageBatch", 0.8,
-		s.note("The same messages to the same local SQS with the same concurrency, without Redis. The local SQS shares the processor with both."),
-		fmt.Sprintf("P9: the bare loop spends %.0f µs of processor on a job, client and local SQS together, and ours %.0f µs, of which Redis' own, for claim and acknowledge, "+
-			"are %.0f µs. Where SQS and Redis are other machines these do not compete.", spent("bare SendMessageBatch"),
+		s.note("The bare loop sends the same messages to the same local SQS with the same concurrency, without Redis. The local SQS runs on the same processor."),
+		fmt.Sprintf("P9: the bare loop spends %.0f µs of processor time on a job, client and local SQS together. Sluice spends %.0f µs, of which Redis' claim and acknowledgement "+
+			"take %.0f µs. When SQS and Redis run on other machines, they do not compete for the dispatcher's processor.", spent("bare SendMessageBatch"),
 			spent("sluice"), measure.Quantile(redisOwn, 0.5)))
 	return nil
 }
 
-// throughDispatcher returns jobs per second, and the microseconds of processor time that Redis
-// spends per job. The enqueues are not measured.
+// throughDispatcher returns the dispatcher's rate in jobs per second, and the processor time that
+// Redis spends per job, in microseconds. It enqueues the jobs before the measurement.
 func throughDispatcher(ctx context.Context, db *store, client *sqs.Client, name string,
 	count int) (rate, own float64, err error) {
 	if err := db.flush(ctx); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/sluicehq/sluice/shared/ratelimit"
 )
 
-// growth shows that the cost of a call does not depend on the size of the store. There is one store
-// per size, and the sizes are measured in turns.
+// growth measures how the duration of a call depends on the size of the store. Each size has its own
+// store, and the stores take turns in each round.
 func growth(ctx context.Context, s *suite) error {
 	sizes := []int{10_000, 100_000, 1_000_000, 10_000_000}
 	keys := []int{1_000, 10_000, 100_000, 1_000_000}
@@ -40,8 +40,8 @@ const (
 	checkOne   = "limiter check"
 )
 
-// grown adds the medians of each size, smallest first, to the curves, and a row that compares the
-// largest size with the smallest.
+// grown adds the median of each size to the curves, smallest size first. It also adds a row that
+// compares the largest size with the smallest.
 func (s *suite) grown(work string, sizes []int, took measure.Samples, curves map[string][][2]float64) {
 	for _, size := range sizes {
 		curves[work] = append(curves[work], [2]float64{float64(size), took.Median(strconv.Itoa(size))})
@@ -54,13 +54,13 @@ func (s *suite) largest(work string, sizes []int, took measure.Samples, note int
 	first, last := strconv.Itoa(sizes[0]), strconv.Itoa(sizes[len(sizes)-1])
 	value, low, high := took.Ratio(last, first)
 	s.add(report.Row{
-		ID: "P11", Work: work + " with " + last + " there", Against: "with " + first, Value: value, Low: low,
+		ID: "P11", Work: work + " with " + last + " entries", Against: "with " + first, Value: value, Low: low,
 		High: high, AtMost: 1.3, Note: note,
 		Ours: fmt.Sprintf("%.0f µs", took.Median(last)), Theirs: fmt.Sprintf("%.0f µs", took.Median(first)),
 	}, why)
 }
 
-// micros returns the median duration of count calls, in microseconds.
+// micros makes the given number of calls and returns their median duration, in microseconds.
 func micros(times int, call func(n int) (time.Duration, error)) (float64, error) {
 	var took []float64
 	for n := range times {
@@ -155,14 +155,14 @@ func growJobs(ctx context.Context, s *suite, sizes []int, curves map[string][][2
 	}
 	s.grown(enqueueOne, sizes, enqueues, curves)
 	s.grown(claimSixty, sizes, claims, curves)
-	s.largest(claimSixty+", tables growing,", sizes, growing,
-		s.note("Right after so many jobs came: Redis moves a hash or sorted set that has outgrown its table by one bucket with each access, and "+
-			"looks in both tables until that is done. The other rows are measured then."),
-		fmt.Sprintf("P11: with %d jobs there Redis' own HMGET took %.1f µs while the tables grew, and %.1f µs when that was done.", largest.size, moving, resting))
+	s.largest(claimSixty+", during the rehash,", sizes, growing,
+		s.note("Measured directly after the jobs were enqueued, while Redis rehashes: each access to a hash or sorted set moves one bucket to a larger table, and "+
+			"looks in both tables. The other rows are measured after the rehash."),
+		fmt.Sprintf("P11: with %d jobs, Redis' HMGET took %.1f µs during the rehash and %.1f µs after it.", largest.size, moving, resting))
 	return nil
 }
 
-// measureJobs measures both calls on every store, in turns.
+// measureJobs measures an enqueue and a claim on every store. The stores take turns in each round.
 func measureJobs(ctx context.Context, s *suite, stores []*pending,
 	rounds int) (enqueues, claims measure.Samples, err error) {
 	enqueues, claims = make(measure.Samples), make(measure.Samples)
@@ -188,13 +188,13 @@ func measureJobs(ctx context.Context, s *suite, stores []*pending,
 	return enqueues, claims, nil
 }
 
-// lookup returns the mean duration of Redis' own HMGET since fill or finishRehash, in microseconds.
-// Both measured calls run HMGET.
+// lookup returns the mean duration of HMGET inside Redis, in microseconds, since fill or finishRehash
+// reset the statistics. Enqueue and claim both run HMGET.
 func (p *pending) lookup(ctx context.Context) (float64, error) {
 	return p.db.info(ctx, "commandstats", "cmdstat_hmget:", "usec_per_call=")
 }
 
-// finishRehash reads every hash and sorted set until Redis has finished moving their tables, and
+// finishRehash reads from every hash and sorted set until Redis has finished rehashing it, and then
 // resets Redis' statistics.
 func (p *pending) finishRehash(ctx context.Context) error {
 	keys, err := p.db.peer.Keys(ctx, "*").Result()
@@ -204,7 +204,7 @@ func (p *pending) finishRehash(ctx context.Context) error {
 	nothing := make([]string, 5000)
 	for _, key := range keys {
 		kind, err := p.db.peer.Type(ctx, key).Result()
-		// Reads are spread by hash: twice a shard's share touches every bucket.
+		// Each lookup moves at least one bucket: twice the entries of an average shard suffice.
 		for n := 0; err == nil && n < 2*p.size/p.q.AllShards(); n += len(nothing) {
 			switch kind {
 			case "hash":
@@ -220,14 +220,15 @@ func (p *pending) finishRehash(ctx context.Context) error {
 	return p.db.peer.ConfigResetStat(ctx).Err()
 }
 
-// claimDue enqueues due jobs, claims sixty of one shard in one call, and removes the rest.
+// claimDue enqueues due jobs and returns the duration of one call that claims 60 jobs of shard 0. It
+// removes all the jobs that it enqueued.
 func claimDue(ctx context.Context, q *delayqueue.Queues, due []delayqueue.Job) (time.Duration, error) {
 	if err := push(ctx, q, due); err != nil {
 		return 0, err
 	}
 	var took time.Duration
 	for shard := range q.AllShards() {
-		for most := 60; ; most = 500 { // a shard has about a hundred: the first call takes sixty of any of them
+		for most := 60; ; most = 500 { // a shard has about 100 jobs: the first call claims 60, the second the rest
 			var claims delayqueue.Claims
 			d, err := timed(func() (err error) {
 				claims, err = q.Claim(ctx, queue, shard, most, time.Minute)
@@ -271,7 +272,7 @@ func growKeys(ctx context.Context, s *suite, sizes []int, curves map[string][][2
 	for round := range s.plan.Rounds {
 		for i, size := range sizes {
 			cost, err := micros(s.size(1500, 500), func(n int) (time.Duration, error) {
-				key := (round*1500 + n) * 7919 % size // spread over all keys: a prime step
+				key := (round*1500 + n) * 7919 % size // a prime step spreads the calls over all keys
 				return timed(func() error { return checks[i](key) })
 			})
 			if err != nil {
@@ -284,7 +285,7 @@ func growKeys(ctx context.Context, s *suite, sizes []int, curves map[string][][2
 	return nil
 }
 
-// checkOf checks the n-th key of a store.
+// checkOf returns a function that checks the n-th limiter key of a store.
 func checkOf(ctx context.Context, db *store) func(n int) error {
 	l := ratelimit.New(ctx, db.conn)
 	rule := policy.Rule{Name: "day", Algorithm: policy.TokenBucket, Limit: plenty, Window: 24 * time.Hour, Burst: plenty}

@@ -32,7 +32,7 @@ func openQueues(db *store) (*delayqueue.Queues, error) {
 	return q, nil
 }
 
-// jobs returns a batch whose IDs no other batch has.
+// jobs returns count jobs. Their IDs are numbered from first, so that batches can have distinct IDs.
 func jobs(first, count int, delay time.Duration) []delayqueue.Job {
 	out := make([]delayqueue.Job, count)
 	for i := range out {
@@ -93,7 +93,7 @@ func enqueue(ctx context.Context, s *suite) error {
 	}
 	s.ratios("P7", "enqueue one", samples,
 		versus{"asynq", 1.2,
-			s.note("Enqueue(ProcessIn): a hash and a sorted set, the caller's clock, and an id that is only unique while it waits.")})
+			s.note("asynq's Enqueue with ProcessIn writes a hash and a sorted set, with a time from the caller's clock. A task's ID is unique only while the task waits.")})
 	const size = 100
 	batch := []measure.Contender{{
 		Name: "sluice", Before: db.flush, Units: size,
@@ -114,8 +114,8 @@ func enqueue(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	noBatch := s.note("The peer has no batch: one call for each.")
-	why := fmt.Sprintf("P7: of the %.1f µs that a job of a batch takes, Redis itself spends %.1f µs.",
+	noBatch := s.note("The peer has no batch call: it makes one call for each job.")
+	why := fmt.Sprintf("P7: a job in a batch takes %.1f µs, of which Redis spends %.1f µs.",
 		1e6/batches.Median("sluice"), spent)
 	s.ratio("P7", "enqueue in batches of 100", batches, "asynq", 8, noBatch, why)
 	s.ratio("P7", "enqueue in batches of 100", batches, "bare ZADD", 1, noBatch, why)
@@ -195,12 +195,12 @@ func jobMemory(ctx context.Context, s *suite) error {
 			ID: "P8", Work: work, Against: against.name, Ours: fmt.Sprintf("%.0f B", ours),
 			Theirs: fmt.Sprintf("%.0f B", against.bytes),
 			Value:  ours / against.bytes, AtMost: against.bound,
-		}, fmt.Sprintf("Memory: a sorted set of the ids and a hash of the bare payloads, without any record, take %.0f B a job, which is %.2f× of %s.", plain, plain/against.bytes, against.name))
+		}, fmt.Sprintf("P8: a sorted set of the IDs and a hash of the payloads alone take %.0f B for each job: %.2f× the memory of %s.", plain, plain/against.bytes, against.name))
 	}
 	s.add(report.Row{
 		ID: "P8", Work: work, Against: "bare ids and payloads", Ours: fmt.Sprintf("%.0f B", ours),
 		Theirs: fmt.Sprintf("%.0f B", plain), Value: ours / plain,
-		Note: s.note("A sorted set of the ids and a hash of the payloads in as many shards, and nothing else. The row has no target: it shows the memory of Redis' own structures."),
+		Note: s.note("Only a sorted set of the IDs and a hash of the payloads, in the same number of shards. The row has no target: it shows the memory of Redis' own structures."),
 	}, "")
 	return s.draw("memory.svg", "Memory for a pending job with a payload of 200 bytes", func(path, title string) error {
 		return report.Bars(path, title, "bytes",

@@ -50,11 +50,11 @@ func lateness(ctx context.Context, s *suite) error {
 		s.add(report.Row{
 			ID: "P10", Work: work, Against: "asynq", Ours: ms(value), Theirs: ms(measure.Quantile(theirs, q.quantile)),
 			Value: value, Unit: "ms", AtMost: q.bound,
-			Note: s.note("Due → accepted by SQS; a job that was early ends the run with an error. asynq with its default poll of 5 s: due → its handler begins."),
-		}, fmt.Sprintf("P10: the same messages to the same local SQS from a bare timer, without Redis, in turns with ours: %s of %s.", q.name, ms(floor)))
+			Note: s.note("Sluice: the time from the due time until SQS accepts the job; an early job fails the run. asynq, with its default poll interval of 5 s: the time from the due time until its handler starts."),
+		}, fmt.Sprintf("P10: a bare timer that sends the same messages to the same local SQS, without Redis, has a %s of %s; it takes turns with Sluice.", q.name, ms(floor)))
 		s.add(report.Row{
 			ID: "P10", Work: work, Against: "bare timer", Ours: ms(value), Theirs: ms(floor), Value: value / floor,
-			Note: s.note("A timer and SendMessageBatch, without Redis: what the local SQS and this machine cost alone. The row has no target."),
+			Note: s.note("A timer and SendMessageBatch, without Redis: the lateness that the local SQS and this machine cause alone. The row has no target."),
 		}, "")
 	}
 	earliest := slices.Min(ours)
@@ -67,7 +67,7 @@ func lateness(ctx context.Context, s *suite) error {
 	})
 }
 
-// evenly returns due times one millisecond apart, starting at first.
+// evenly returns the due time of the n-th job: n milliseconds after from.
 func evenly(from time.Time, n int) time.Time { return from.Add(time.Duration(n) * time.Millisecond) }
 
 func sluiceLateness(ctx context.Context, client *sqs.Client, name string, count int) ([]float64, error) {
@@ -96,7 +96,7 @@ func sluiceLateness(ctx context.Context, client *sqs.Client, name string, count 
 		}
 	}
 	if time.Now().After(first) {
-		return nil, fmt.Errorf("this machine is too slow: the jobs were not enqueued before the first was due")
+		return nil, fmt.Errorf("this machine is too slow: the first job was due before all jobs were enqueued")
 	}
 	a, wait := runDispatcher(ctx, q, client, url, count)
 	if err := wait(); err != nil {
@@ -105,8 +105,7 @@ func sluiceLateness(ctx context.Context, client *sqs.Client, name string, count 
 	return a.late, nil
 }
 
-// bareLateness sends the same messages from timers when they are due, with up to ten messages per
-// batch.
+// bareLateness sends the same messages from a timer as they become due, in batches of up to ten.
 func bareLateness(ctx context.Context, client *sqs.Client, name string, count int) ([]float64, error) {
 	url, remove, err := createQueue(ctx, client, name)
 	if err != nil {

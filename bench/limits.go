@@ -28,7 +28,7 @@ func bucket(name string, limit int64) policy.Rule {
 	return policy.Rule{Name: name, Algorithm: policy.TokenBucket, Limit: limit, Window: time.Second, Burst: limit}
 }
 
-// sluiceCheck is a contender that charges rules for keys.
+// sluiceCheck returns a contender that checks keys against a policy with the given rules.
 func sluiceCheck(l *ratelimit.Limiter, name string, rules ...policy.Rule) measure.Contender {
 	p := policy.Policy{Name: "bench", Rules: rules, NoDenyCache: true}
 	return measure.Contender{Name: name, Op: func(ctx context.Context, w, n int) error {
@@ -45,7 +45,7 @@ func checkOneRule(ctx context.Context, s *suite) error {
 	defer db.close()
 	constant, own := redis.NewScript("return 1"), db.conn.Client()
 	commands := bareScript(`'TIME'`, `'GET', KEYS[1]`, `'SET', KEYS[1], ARGV[1], 'PX', '1000'`)
-	state := strings.Repeat("x", 80) // as long as Sluice's
+	state := strings.Repeat("x", 80) // the length of Sluice's state
 	rate := redis_rate.NewLimiter(db.peer)
 	throttledStore, err := goredisstore.NewCtx(db.peer, "throttled:")
 	if err != nil {
@@ -90,12 +90,12 @@ func checkOneRule(ctx context.Context, s *suite) error {
 		}
 		s.ratios("P3", fmt.Sprintf("check, one rule, %d goroutines", workers), samples,
 			versus{"redis_rate", 1,
-				s.note("One GCRA rule in a script of its own; no policies, no degradation, and time as a float.")},
-			versus{"throttled", 1, s.note("GET and compare-and-set: two round trips, more under contention.")},
+				s.note("The peer checks one GCRA rule in a script. It has no policies and no degraded mode, and computes times as floats.")},
+			versus{"throttled", 1, s.note("The peer uses GET and compare-and-set: two round trips, more under contention.")},
 			versus{"ulule", 1,
-				s.note("A fixed window, by INCRBY and PTTL: it reads no clock, and admits up to twice the limit around a window's edge.")},
+				s.note("The peer counts a fixed window with INCRBY and PTTL: it reads no clock, and admits up to twice the limit around the boundary of two windows.")},
 			versus{"floor", 0.85,
-				s.note("An EVALSHA that returns a constant, from Sluice's own client: what the protocol alone costs.")})
+				s.note("An EVALSHA that returns a constant, from Sluice's own client: the cost of the protocol alone.")})
 		for _, c := range contenders {
 			bars = append(bars, report.Bar{Label: fmt.Sprintf("%s %d", c.Name, workers), Value: samples.Median(c.Name)})
 		}
@@ -128,7 +128,7 @@ func checkThreeRules(ctx context.Context, s *suite) error {
 		return err
 	}
 	s.ratio("P4", "check, three rules", samples, "redis_rate ×3", 2.5,
-		s.note("Three calls are not atomic: the first may charge what the third denies."), "")
+		s.note("The peer's three calls are not atomic: the first may charge a request that the third denies."), "")
 	return nil
 }
 
@@ -144,7 +144,8 @@ func checkDenied(ctx context.Context, s *suite) error {
 	l := ratelimit.New(listening, db.conn)
 	rule := policy.Rule{Name: "one", Algorithm: policy.TokenBucket, Limit: 1, Window: time.Hour, Burst: 1}
 	denied := ratelimit.Check{Policy: policy.Policy{Name: "bench", Rules: []policy.Rule{rule}}, Key: "denied"}
-	// The deny cache works once the limiter receives refund notices: deny waits for that.
+	// deny exhausts the key before each slice. The limiter caches denials after it has subscribed to
+	// refund notices, which happens during the warm-up.
 	deny := func(ctx context.Context) error {
 		for {
 			d, err := l.Check(ctx, denied)
@@ -170,11 +171,12 @@ func checkDenied(ctx context.Context, s *suite) error {
 		return err
 	}
 	s.ratio("P5", "check of a denied key", samples, "redis_rate", 50,
-		s.note("Answered from the instance's memory until retry_after; the peer queries Redis each time."), "")
+		s.note("Sluice answers from the instance's memory until retry_after; the peer queries Redis for each check."), "")
 	return nil
 }
 
-// logSource is the usual exact log: a sorted set of instants in one script.
+// logSource is the usual exact sliding window: a script that keeps the time of each admitted request
+// in a sorted set.
 const logSource = `
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
@@ -226,7 +228,7 @@ func checkSlidingWindow(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	ours -= theirs // the pattern matches both
+	ours -= theirs // Sluice's pattern also matches the sorted set's key
 	s.add(report.Row{
 		ID: "P6", Work: "bytes for each admitted request, limit 1000", Against: "ZSET log",
 		Ours:   fmt.Sprintf("%.1f B", ours/limit),
@@ -234,7 +236,7 @@ func checkSlidingWindow(ctx context.Context, s *suite) error {
 	}, "")
 	commands := bareScript(`'TIME'`, `'GET', KEYS[1]`, `'GETRANGE', KEYS[2], '110', '197'`,
 		`'SETRANGE', KEYS[2], ARGV[1], 'xxxxxxxxxxx'`, `'SET', KEYS[1], ARGV[2], 'KEEPTTL'`)
-	state := strings.Repeat("x", 140) // as long as Sluice's
+	state := strings.Repeat("x", 140) // the length of Sluice's state
 	samples, err := measure.Throughput(ctx, s.plan, 1, []measure.Contender{
 		{Name: "sluice", Op: check(100 * time.Millisecond)}, {Name: "ZSET log", Op: bare(100 * time.Millisecond)},
 		{Name: bareCommands, Op: func(ctx context.Context, _, n int) error {
@@ -247,7 +249,7 @@ func checkSlidingWindow(ctx context.Context, s *suite) error {
 	}
 	s.ratios("P6", "checks with a full window, limit 1000", samples,
 		versus{"ZSET log", 1,
-			s.note("A sorted set of the admitted instants in one script; it answers yes or no, without the remaining units or the time to retry.")})
+			s.note("A script with a sorted set of the admitted times. It returns allowed or denied, without the remaining units or the retry time.")})
 	return nil
 }
 

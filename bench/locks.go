@@ -36,7 +36,7 @@ func lockThroughput(ctx context.Context, s *suite) error {
 	floor, own := redis.NewScript(bareRelease), db.conn.Client()
 	acquire := bareScript(`'TIME'`, `'GET', KEYS[1]`, `'SET', KEYS[1], ARGV[1], 'PX', ARGV[2]`)
 	release := bareScript(`'GET', KEYS[1]`, `'TIME'`, `'SETRANGE', KEYS[1], '1', 'F'`)
-	record := strings.Repeat("x", 150) // as long as Sluice's
+	record := strings.Repeat("x", 150) // the length of Sluice's lock state
 	bsm := redislock.New(db.peer)
 	rs := redsync.New(goredis.NewPool(db.peer))
 	contenders := []measure.Contender{
@@ -78,7 +78,7 @@ func lockThroughput(ctx context.Context, s *suite) error {
 			return err
 		}},
 	}
-	fences := s.note("The peer's lock has no fence, no owner, no waiters and no idempotent retry, and reads no clock; the floor is bare SET NX PX and a compare-and-delete, from Sluice's own client.")
+	fences := s.note("The peer's lock has no fencing token, no owner, no waiters and no idempotent retry, and reads no clock. The floor is only SET NX PX and a compare-and-delete, from Sluice's own client.")
 	var bars []report.Bar
 	for _, workers := range []int{1, 64} {
 		samples, err := measure.Throughput(ctx, s.plan, workers, contenders)
@@ -161,8 +161,8 @@ func lockHandOver(ctx context.Context, s *suite) error {
 	s.add(report.Row{ID: "P2", Work: "release → next holder, p50", Against: "a bound", Ours: ms(ours), Value: ours,
 		Unit: "ms", AtMost: 2}, "")
 	notes := map[string]int{
-		"redislock": s.note("As its documentation waits: a linear backoff of 100 ms."),
-		"redsync":   s.note("As it waits by default: 50 to 250 ms at random."),
+		"redislock": s.note("The peer polls with a linear backoff of 100 ms, as in its documentation."),
+		"redsync":   s.note("The peer polls after random delays of 50 to 250 ms, its default."),
 	}
 	for _, peer := range []string{"redislock", "redsync"} {
 		theirs := measure.Quantile(took[peer], 0.5)
@@ -173,17 +173,19 @@ func lockHandOver(ctx context.Context, s *suite) error {
 	s.add(report.Row{
 		ID: "P2", Work: "release → next holder, p50", Against: "rueidislock", Ours: ms(ours), Theirs: ms(theirs),
 		Value: theirs / ours, AtLeast: 0.1,
-		Note: s.note("It is woken by the server too. There is no target against it; the bound only catches a collapse."),
+		Note: s.note("Redis notifies this peer's waiters too. The bound is no performance target: it only detects a severe regression."),
 	}, "")
 	return s.draw("handover.svg", "From a release to the next holder", func(path, title string) error {
 		return report.Distribution(path, title, names, took)
 	})
 }
 
-// pairs is the number of concurrent hand-overs: the polling peers would otherwise take hours.
+// pairs is the number of concurrent hand-overs: one after another, they would take eight times as
+// long.
 const pairs = 8
 
-// handOvers returns the times from a release until the waiter holds the lock, in ms.
+// handOvers returns the times from a release until the waiter holds the lock, in ms. Each pair hands
+// over a lock each times.
 func handOvers(ctx context.Context, way handOver, each int) ([]float64, error) {
 	var (
 		mu   sync.Mutex
@@ -232,7 +234,7 @@ func (h handOver) once(ctx context.Context, key string) (time.Duration, error) {
 		}
 		next <- result{got, err}
 	}()
-	time.Sleep(150*time.Millisecond + rand.N(250*time.Millisecond)) // the release meets a poller at any phase
+	time.Sleep(150*time.Millisecond + rand.N(250*time.Millisecond)) // random: a release at any point of a polling interval
 	released := time.Now()
 	if err := release(); err != nil {
 		return 0, err

@@ -1,7 +1,7 @@
 // Command bench measures Sluice against its peers, on one machine in one run, and reports which
 // targets are met.
 //
-//	cd bench && go run . [-quick] [-only P1,P5] [-check]
+//	cd bench && go run . [-quick] [-only P1,P5] [-check 0.4]
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// suite holds the state that all families share.
+// suite holds the state that all families of benchmarks share.
 type suite struct {
 	plan     measure.Plan
 	quick    bool
@@ -39,7 +39,7 @@ type suite struct {
 	rows     []report.Row
 	notes    []string
 	drawn    [][2]string
-	commit   string // what is measured: asked for before the plots make the tree dirty
+	commit   string // the measured commit; read before the plots make the tree dirty
 }
 
 // add appends a row. If the row misses its target, why becomes its footnote: the measurement that
@@ -90,7 +90,7 @@ func families() []family {
 		{"P2", "lock hand-over", lockHandOver},
 		{"P3", "limiter check, one rule", checkOneRule},
 		{"P4", "limiter check, three rules", checkThreeRules},
-		{"P5", "a key known to be denied", checkDenied},
+		{"P5", "check of a denied key", checkDenied},
 		{"P6", "exact sliding window", checkSlidingWindow},
 		{"P7", "enqueue", enqueue},
 		{"P8", "memory for a pending job", jobMemory},
@@ -105,12 +105,12 @@ func families() []family {
 func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(errOut)
-	quick := flags.Bool("quick", false, "fewer and shorter rounds: under two minutes, for use while working")
+	quick := flags.Bool("quick", false, "run fewer and shorter rounds: under two minutes in total")
 	only := flags.String("only", "", "measures to run, separated by commas: P1,P5")
 	check := flags.Float64("check", 0,
-		"measure briefly, and fail when a measure is worse than its target by more than this factor, such as 0.4")
-	profile := flags.String("cpuprofile", "", "a file for a profile of the client's side")
-	docs := flags.String("docs", "", "the folder where benchmarks.md and its plots go; default: nowhere")
+		"measure briefly, and fail if a result reaches less than this fraction of its target; 0.4 means 40 %")
+	profile := flags.String("cpuprofile", "", "file to write a CPU profile of this process to")
+	docs := flags.String("docs", "", "folder to write benchmarks.md and its plots to; if empty, nothing is written")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -163,12 +163,12 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	return nil
 }
 
-// profiled writes a processor profile until stop is called. An empty path disables it.
+// profiled writes a CPU profile until stop is called. An empty path disables it.
 func profiled(path string) (stop func(), err error) {
 	if path == "" {
 		return func() {}, nil
 	}
-	file, err := os.Create(path) //nolint:gosec // the caller's own file
+	file, err := os.Create(path) //nolint:gosec // the caller chooses the file
 	if err != nil {
 		return nil, fmt.Errorf("error making the profile: %w", err)
 	}

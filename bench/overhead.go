@@ -12,8 +12,8 @@ import (
 	"github.com/sluicehq/sluice/bench/report"
 )
 
-// handlerOverhead runs the benchmark in the handler's own package, which cannot be imported, in
-// several rounds.
+// handlerOverhead runs BenchmarkHandlerOverhead in several rounds. The benchmark is in the handler's
+// package, which is a main package and cannot be imported.
 func handlerOverhead(ctx context.Context, s *suite) error {
 	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "BenchmarkHandlerOverhead", "-benchtime",
 		fmt.Sprintf("%dx", s.size(5_000, 1_500)),
@@ -32,7 +32,7 @@ func handlerOverhead(ctx context.Context, s *suite) error {
 		ID: "P12", Work: "HTTP handler on top of the domain call", Against: "itself",
 		Ours: fmt.Sprintf("%.1f µs", value), Value: value, Unit: "µs", AtMost: 40,
 		Low: slices.Min(overhead), High: slices.Max(overhead),
-	}, fmt.Sprintf("P12: the decision itself, one call to Redis, took %.0f µs at that time.",
+	}, fmt.Sprintf("P12: the decision itself, one call to Redis, took %.0f µs in the same rounds.",
 		measure.Quantile(decision, 0.5)))
 	return nil
 }

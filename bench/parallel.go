@@ -22,7 +22,7 @@ func inParallel(n int, call func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// after returns the text behind the first mark.
+// after returns the text that follows the first occurrence of mark.
 func after(text, mark string) string {
 	_, rest, _ := strings.Cut(text, mark)
 	return rest

@@ -14,8 +14,8 @@ import (
 // pool bounds the connections of every contender.
 const pool = 64
 
-// store is a redis-server of the benchmark's own, with one connection of Sluice's and one
-// configured as the peers document it.
+// store is a redis-server that the benchmark starts. conn is Sluice's client, and peer is a client
+// that is configured as the peers' documentation recommends.
 type store struct {
 	server *redisserver.Server
 	conn   *redisconn.Conn
@@ -60,11 +60,12 @@ func (s *store) processor(ctx context.Context) (float64, error) {
 	return user + system, err
 }
 
-// info returns one number of INFO: the one behind the marks, which are searched one after another.
+// info returns one number of INFO. It searches for the marks in order, each after the previous one,
+// and reads the number that follows the last mark.
 func (s *store) info(ctx context.Context, section string, marks ...string) (float64, error) {
 	text, err := s.peer.Info(ctx, section).Result()
 	if err != nil {
-		return 0, fmt.Errorf("error asking for %s: %w", section, err)
+		return 0, fmt.Errorf("error reading INFO %s: %w", section, err)
 	}
 	var n float64
 	for _, mark := range marks {

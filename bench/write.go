@@ -37,7 +37,7 @@ func (s *suite) write(ctx context.Context, folder string) error {
 }
 
 func writeDocument(path, text string) error {
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // a document, readable by everybody
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // a public document
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil

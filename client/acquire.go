@@ -9,28 +9,28 @@ import (
 )
 
 const (
-	// maxWait is the longest wait of one request at the API.
+	// maxWait is the maximum time that one request waits for the lock at the API.
 	maxWait = 20 * time.Second
-	// minWait is the shortest time before the deadline of a context for which another request is
-	// worthwhile.
+	// minWait is the minimum time that must remain until the deadline of a context for another
+	// request.
 	minWait = 20 * time.Millisecond
 )
 
-// Lock acquires a lock. It waits for the lock, in the order of arrival, until o.Wait has passed or
-// ctx ends.
+// Lock acquires a lock. If the lock is held, Lock waits until o.Wait has passed or ctx ends. The
+// API grants the lock to waiting requests in the order of their arrival.
 //
 // The client renews the lease in the background until [Lock.Unlock]. The lock's context derives
-// from ctx: when ctx ends, so does the lock's context, and the client renews the lease once more
-// and then lets it expire. To bound only the wait, use o.Wait.
+// from ctx. When ctx ends, the lock's context ends too; the client renews the lease one last time
+// and then lets it expire. To limit only the wait, set o.Wait.
 //
-// Errors: [ErrLockHeld], joined with the error of ctx if that ended the wait;
-// [ErrStoreUnavailable], [ErrUnreachable], [ErrInvalidRequest], [ErrForbidden].
+// Errors: [ErrLockHeld], joined with the error of ctx if ctx ended the wait; [ErrStoreUnavailable],
+// [ErrUnreachable], [ErrInvalidRequest], [ErrForbidden].
 func (c *Client) Lock(ctx context.Context, name string, o LockOptions) (*Lock, error) {
 	return c.acquire(ctx, target{kind: locks, name: name}, o, false)
 }
 
-// TryLock acquires a lock without waiting, neither for its holder nor for an unavailable store.
-// Errors: those of [Client.Lock].
+// TryLock acquires a lock. It fails immediately if the lock is held or the store is unavailable.
+// Errors: same as [Client.Lock].
 func (c *Client) TryLock(ctx context.Context, name string, o LockOptions) (*Lock, error) {
 	return c.acquire(ctx, target{kind: locks, name: name}, o, true)
 }
@@ -55,7 +55,7 @@ func (c *Client) acquire(ctx context.Context, t target, o LockOptions, try bool)
 	return lock, err
 }
 
-// acquisition is one call of Lock or TryLock: one request, or several while it waits.
+// acquisition is one call of Lock or TryLock. It sends one request, or several while it waits.
 type acquisition struct {
 	client       *Client
 	target       target
@@ -63,11 +63,11 @@ type acquisition struct {
 	o            LockOptions
 	try          bool
 	callersToken bool      // whether the caller chose the token
-	deadline     time.Time // of o.Wait; the zero time means none
+	deadline     time.Time // the end of o.Wait; the zero time means no limit
 
-	refusal   error // the last answer that the lock is held
-	failures  int   // in succession
-	uncertain bool  // whether a request without an answer may have been granted
+	refusal   error // the last [ErrLockHeld] of the API
+	failures  int   // consecutive failed requests
+	uncertain bool  // whether the API may have granted the lock to a request without an answer
 }
 
 func (a *acquisition) run(ctx context.Context) (*Lock, error) {
@@ -103,11 +103,11 @@ func (a *acquisition) run(ctx context.Context) (*Lock, error) {
 	}
 }
 
-// nextWait returns how long the next request may wait at the API. It reports false if there is no
-// time for another request.
+// nextWait returns the time that the next request may wait at the API. It reports false if no time
+// is left for another request.
 //
-// Before the deadline of a context it reserves time for the answer, which names the holder of the
-// lock.
+// If ctx has a deadline, nextWait reserves a tenth of the remaining time, up to 500 ms, for the
+// answer: it contains the holder of the lock.
 func (a *acquisition) nextWait(ctx context.Context) (time.Duration, bool) {
 	if a.try {
 		return 0, ctx.Err() == nil
@@ -132,7 +132,7 @@ func (a *acquisition) nextWait(ctx context.Context) (time.Duration, bool) {
 	return wait, ctx.Err() == nil
 }
 
-// waitEnded returns the error of a wait that has ended.
+// waitEnded returns the error of Lock after the wait has ended without a grant.
 func (a *acquisition) waitEnded(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return a.refusal
@@ -143,7 +143,7 @@ func (a *acquisition) waitEnded(ctx context.Context) error {
 	return errors.Join(a.refusal, ctx.Err())
 }
 
-// retry reports whether to send another request after a failure, and pauses before.
+// retry pauses after a failure, and reports whether to send another request.
 func (a *acquisition) retry(ctx context.Context, err error) bool {
 	policy := retryIdempotent
 	if a.try {
@@ -153,12 +153,12 @@ func (a *acquisition) retry(ctx context.Context, err error) bool {
 	if !ok || a.failures > a.client.cfg.Retries {
 		return false
 	}
-	expired := e.Is(ErrLockNotHeld) // the lease ended before the answer to its request arrived
+	expired := e.Is(ErrLockNotHeld) // the lease ended before refresh renewed it
 	return (expired || policy.allows(e)) && pause(ctx, backoff(a.failures-1, e.RetryAfter))
 }
 
-// throttle pauses after a refusal that arrived earlier than the requested wait, so that the loop
-// does not spin.
+// throttle pauses if a refusal arrived before half of the requested wait had passed. Otherwise the
+// loop in run would send requests without a pause.
 func throttle(ctx context.Context, requested, took time.Duration) {
 	if took < requested/2 {
 		pause(ctx, min(requested/2, 100*time.Millisecond+rand.N(150*time.Millisecond)))
@@ -166,7 +166,7 @@ func throttle(ctx context.Context, requested, took time.Duration) {
 }
 
 // request sends one request. If ctx ends before the answer, the request continues in the
-// background, and a lock that it is granted is released.
+// background; if the API grants the lock, the client releases it.
 func (a *acquisition) request(ctx context.Context, wait time.Duration) (lease, error) {
 	type answer struct {
 		lease     lease
@@ -188,7 +188,7 @@ func (a *acquisition) request(ctx context.Context, wait time.Duration) (lease, e
 	case <-ctx.Done():
 		a.client.background.Go(func() {
 			r := <-answered
-			// If the caller's token held the lock before, another call is responsible for it.
+			// If the caller's own token held the lock before, another call will release it.
 			others := a.callersToken && r.lease.reacquired
 			if r.uncertain || r.err == nil && !others {
 				a.release(detached)
@@ -216,20 +216,20 @@ func (a *acquisition) send(ctx context.Context, wait time.Duration) (lease, bool
 	return b.lease(a.o.TTL, r.started), r.uncertain, err
 }
 
-// release releases the lock that an abandoned request may have been granted.
+// release releases the lock that the API may have granted to an abandoned request.
 func (a *acquisition) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, a.client.cfg.Timeout)
 	defer cancel()
 	_ = a.client.release(ctx, a.target, a.o) // if it fails, the lease expires
 }
 
-// refresh renews a lease that was granted after a long wait, because the client measures the lease
-// from the start of the request.
+// refresh renews the lease if the request took more than a third of the TTL. The client measures
+// the lease from the start of the request, so that little of the lease may be left.
 func (a *acquisition) refresh(ctx context.Context, l *lease) error {
 	if time.Since(l.started) <= l.ttl/3 {
 		return nil
 	}
-	a.uncertain = true // until the renewal succeeds, nobody is responsible for the lock
+	a.uncertain = true // if the renewal fails, acquire releases the lock
 	renewed, err := a.client.renew(ctx, a.target, a.o)
 	if err != nil {
 		return err

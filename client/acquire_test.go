@@ -13,7 +13,7 @@ import (
 )
 
 func TestLock(t *testing.T) {
-	t.Run("repeats a lost answer with the same token", func(t *testing.T) {
+	t.Run("repeats a request with the same token after a lost answer", func(t *testing.T) {
 		inBubble(t, func(b bubble) {
 			b.api.Inject(func(action string, n int) fakeapi.Fault {
 				return fakeapi.Fault{LoseAnswer: action == "acquire" && n < 2}
@@ -21,14 +21,14 @@ func TestLock(t *testing.T) {
 			type method func(context.Context, string, client.LockOptions) (*client.Lock, error)
 			for _, acquire := range []method{b.c.TryLock, b.c.Lock} {
 				l, err := acquire(b.Context(), "report", client.LockOptions{TTL: ttl})
-				require.NoError(b, err, "the repetition is not refused because of the lock that it holds")
+				require.NoError(b, err, "a retry with the same token is not refused")
 				require.NoError(b, l.Unlock(b.Context()))
 			}
 			sent := b.api.Requests("acquire")
 			require.Len(b, sent, 4)
 			require.Equal(b, sent[0].Body["token"], sent[1].Body["token"])
 			require.Equal(b, sent[0].Body["token"], sent[2].Body["token"])
-			require.NotEqual(b, sent[0].Body["token"], sent[3].Body["token"], "another call has another token")
+			require.NotEqual(b, sent[0].Body["token"], sent[3].Body["token"], "a new call has a new token")
 		})
 	})
 
@@ -41,7 +41,7 @@ func TestLock(t *testing.T) {
 			require.ErrorIs(b, err, client.ErrLockHeld)
 			require.NotErrorIs(b, err, context.DeadlineExceeded)
 			sent := b.api.Requests("acquire")[1:]
-			require.Len(b, sent, 3, "each request waits up to 20 s, and the last one for the rest")
+			require.Len(b, sent, 3, "each request waits up to 20 s, the last request for the remaining 10 s")
 			for i, wait := range []float64{20_000, 20_000, 10_000} {
 				require.Equal(b, wait, sent[i].Body["wait_ms"]) //nolint:testifylint // whole numbers
 				require.Equal(b, sent[0].Body["token"], sent[i].Body["token"])
@@ -63,7 +63,7 @@ func TestLock(t *testing.T) {
 			require.NoError(b, l.Unlock(b.Context()))
 			pass(time.Minute)
 			fence, _ := b.api.Holder(lock)
-			require.Zero(b, fence, "no lock stays held")
+			require.Zero(b, fence, "the lock is free")
 		})
 	})
 
@@ -78,18 +78,19 @@ func TestLock(t *testing.T) {
 			started := time.Now()
 			_, err := b.c.Lock(ctx, "report", client.LockOptions{TTL: time.Hour})
 			require.ErrorIs(b, err, context.Canceled)
-			require.Equal(b, 5*time.Second, time.Since(started), "a cancellation returns immediately")
+			require.Equal(b, 5*time.Second, time.Since(started), "Lock returns immediately after the cancellation")
 
-			// The request continues at the API, and is granted the lock when it becomes free.
+			// The request continues at the API, which grants it the lock when the lock becomes
+			// free.
 			require.NoError(b, l.Unlock(b.Context()))
 			require.NoError(b, b.c.Close(b.Context()))
 			fence, _ := b.api.Holder(lock)
-			require.Zero(b, fence, "it was released")
+			require.Zero(b, fence, "the client has released the lock")
 			require.Len(b, b.api.Requests("release"), 2)
 		})
 	})
 
-	t.Run("releases a lock that it may have been granted when it fails", func(t *testing.T) {
+	t.Run("after a failure, releases a lock that the API may have granted", func(t *testing.T) {
 		inBubble(t, func(b bubble) {
 			b.api.Inject(func(action string, _ int) fakeapi.Fault {
 				return fakeapi.Fault{LoseAnswer: action == "acquire"}
@@ -121,7 +122,7 @@ func TestLock(t *testing.T) {
 		})
 	})
 
-	t.Run("retries through a short outage, but not through a long one", func(t *testing.T) {
+	t.Run("retries in a short outage, and fails in a long outage", func(t *testing.T) {
 		inBubble(t, func(b bubble) {
 			b.api.Inject(func(_ string, n int) fakeapi.Fault {
 				if n < 3 {
@@ -131,7 +132,7 @@ func TestLock(t *testing.T) {
 			})
 			started := time.Now()
 			l := acquire(b)
-			require.GreaterOrEqual(b, time.Since(started), 3*time.Second, "it waits for Retry-After")
+			require.GreaterOrEqual(b, time.Since(started), 3*time.Second, "Lock waits for Retry-After")
 			require.NoError(b, l.Unlock(b.Context()))
 
 			b.api.Inject(always(fakeapi.Fault{Status: 503}))
@@ -189,7 +190,7 @@ func TestTryLock(t *testing.T) {
 			l := acquire(b)
 			started := time.Now()
 			_, err := b.c.TryLock(b.Context(), "report", client.LockOptions{})
-			require.Equal(b, started, time.Now(), "immediately")
+			require.Equal(b, started, time.Now(), "TryLock does not wait")
 			require.ErrorIs(b, err, client.ErrLockHeld)
 			var e *client.Error
 			require.ErrorAs(b, err, &e)
@@ -210,7 +211,7 @@ func TestTryLock(t *testing.T) {
 			started := time.Now()
 			_, err := b.c.TryLock(ctx, "report", client.LockOptions{TTL: time.Hour})
 			require.ErrorIs(b, err, context.DeadlineExceeded)
-			require.Equal(b, 50*time.Millisecond, time.Since(started), "it does not succeed after the deadline")
+			require.Equal(b, 50*time.Millisecond, time.Since(started), "TryLock returns at the deadline")
 			require.NoError(b, b.c.Close(b.Context()))
 			require.Len(b, b.api.Requests("acquire"), 1)
 			fence, _ := b.api.Holder(lock)

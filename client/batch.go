@@ -24,11 +24,11 @@ type PushResult struct {
 }
 
 // PushBatch enqueues any number of jobs, in requests of up to 500 jobs and 1 MiB. Each job succeeds
-// or fails independently of the others. The results are in the order of the jobs; each has the ID
-// to try again with.
+// or fails independently of the others. The results are in the order of the jobs. Each contains the
+// job's ID: a retry with this ID cannot enqueue the job twice.
 //
-// The returned error joins the errors of whole requests. The error of a single job is in its result
-// only.
+// The returned error joins the errors of whole requests. The error of a single job is only in its
+// result.
 func (q *Queue) PushBatch(ctx context.Context, jobs []Job) ([]PushResult, error) {
 	op := fmt.Sprintf("pushing jobs to the queue %q", q.name)
 	if err := checkName(op, "queue", q.name); err != nil {
@@ -63,7 +63,7 @@ func (j Job) encode() (json.RawMessage, error) {
 	return encodeJSON(body)
 }
 
-// batchItem is a job that waits for its request.
+// batchItem is an encoded job of a batch.
 type batchItem struct {
 	index     int  // position in the jobs of the caller
 	generated bool // whether PushBatch generated the ID
@@ -81,7 +81,8 @@ type pushBatch struct {
 	errs  []error
 }
 
-// add adds an item, after sending the others if it does not fit into their request.
+// add adds an item to the current request. If the item does not fit, add first sends the request
+// and starts a new request.
 func (b *pushBatch) add(ctx context.Context, item batchItem) {
 	if len(b.items) == maxBatch || len(b.items) > 0 && b.size+len(item.text) > maxBatchBytes {
 		b.flush(ctx)
@@ -147,6 +148,6 @@ func (i batchItem) fill(op string, answer batchAnswer, r reply) {
 	i.result.Receipt = answer.Receipt
 	i.result.Degraded = r.header.Get("Sluice-Degraded")
 	if i.generated && r.uncertain {
-		i.result.Duplicate = false // the existing job is that of an earlier attempt of this call
+		i.result.Duplicate = false // an earlier attempt of this call enqueued the job
 	}
 }

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// maxResponse bounds the body of a response, in bytes. The limit of Lambda is 6 MiB.
+// maxResponse is the maximum size of a response body, in bytes. Lambda limits a response to 6 MiB.
 const maxResponse = 16 << 20
 
 // call describes one request to the API.
 type call struct {
-	op     string // what the call does, for errors: `acquiring the lock "report"`
+	op     string // the operation, for errors: `acquiring the lock "report"`
 	method string
 	path   string // escaped
 	query  url.Values
@@ -26,23 +26,23 @@ type call struct {
 	body   any // encoded as JSON; nil sends no body
 	out    any // receives the JSON of the answer; nil discards it
 	retry  retryPolicy
-	// timeout bounds one attempt; zero means the client's.
+	// timeout is the time limit of one attempt. Zero means Config.Timeout.
 	timeout time.Duration
 	// statuses are the status codes outside 2xx whose body is decoded into out.
 	statuses []int
 }
 
-// reply is what an attempt returned in addition to the decoded body. It is valid with an error too.
+// reply is the result of an attempt, without the body. It is also valid if the attempt failed.
 type reply struct {
 	status int
 	header http.Header
-	// started is the time at which the last attempt began.
+	// started is the start of the last attempt.
 	started time.Time
-	// uncertain reports that an earlier attempt may have been carried out.
+	// uncertain reports that the API may have carried out an attempt that failed.
 	uncertain bool
 }
 
-// do carries out a call, and retries it as its policy and the client's Retries allow.
+// do sends a call, and retries it as q.retry and Config.Retries allow.
 //
 // The error is an [*Error], or wraps the error of ctx.
 func (c *Client) do(ctx context.Context, q call) (reply, error) {
@@ -69,7 +69,7 @@ func (c *Client) do(ctx context.Context, q call) (reply, error) {
 	}
 }
 
-// once carries out a call without retries, for callers with their own loop.
+// once sends a call without retries, for callers that have their own retry loop.
 func (c *Client) once(ctx context.Context, q call) (reply, error) {
 	body, err := q.encode()
 	if err != nil {
@@ -169,8 +169,8 @@ type notSentError struct{ error }
 // Unwrap returns the cause.
 func (e notSentError) Unwrap() error { return e.error }
 
-// noAnswer returns the error of an attempt that received no answer. If the caller's own context
-// ended, its error takes precedence.
+// noAnswer returns the error of an attempt that received no answer. If ctx has ended, the result
+// wraps the error of ctx.
 func (q call) noAnswer(ctx context.Context, timeout time.Duration, err error) error {
 	var local notSentError
 	var wrapped *url.Error
@@ -200,7 +200,7 @@ func (q call) decode(response *http.Response, text []byte) error {
 	if err := json.Unmarshal(text, q.out); err != nil {
 		return &Error{
 			Op: q.op, Code: CodeUnexpected, Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id"),
-			Detail: "the answer is not one of Sluice; check the endpoint", cause: err,
+			Detail: "the answer is not from Sluice; check the endpoint", cause: err,
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 
 func TestRetries(t *testing.T) {
 	t.Parallel()
-	t.Run("skips calls that would have a second effect", func(t *testing.T) {
+	t.Run("does not repeat calls that are not idempotent", func(t *testing.T) {
 		t.Parallel()
 		ctx := t.Context()
 		for name, test := range map[string]struct {
@@ -123,11 +123,11 @@ func TestRetries(t *testing.T) {
 			say(w, 200, `{"allowed":true}`)
 		})
 		allowed, err := s.client(t, client.Config{}).Allow(t.Context(), "login", "ann")
-		require.NoError(t, err, "the gateway did not pass the request on")
+		require.NoError(t, err, "the client retries after the gateway throttled the request")
 		require.True(t, allowed)
 	})
 
-	t.Run("waits for Retry-After, but not beyond the deadline", func(t *testing.T) {
+	t.Run("waits for Retry-After, but not past the deadline", func(t *testing.T) {
 		t.Parallel()
 		s := serve(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 			if n == 0 {
@@ -151,7 +151,7 @@ func TestRetries(t *testing.T) {
 		started = time.Now()
 		_, err = slow.client(t, client.Config{}).Queues(ctx)
 		require.ErrorIs(t, err, client.ErrStoreUnavailable)
-		require.Less(t, time.Since(started), 5*time.Second, "it does not start a wait that would exceed the deadline")
+		require.Less(t, time.Since(started), 5*time.Second, "a wait that would exceed the deadline is not started")
 		require.Len(t, slow.got(), 1)
 	})
 }
@@ -212,17 +212,17 @@ func TestError(t *testing.T) {
 		}{
 			"a web page": {200, "<html>",
 				"error listing the queues: " +
-					"the answer is not one of Sluice; check the endpoint: " +
+					"the answer is not from Sluice; check the endpoint: " +
 					"invalid character '<' looking for beginning of value"},
 			"another API's 404": {404, `{"message":"Not Found"}`,
-				"error listing the queues: the answer, 404 (Not Found), is not one of Sluice; check the endpoint"},
+				"error listing the queues: the answer, 404 (Not Found), is not from Sluice; check the endpoint"},
 			"the gateway's 403": {403, `{"message":"Forbidden"}`,
 				"error listing the queues: the gateway refused the request (Forbidden); check the credentials, " +
 					"the region, the clock and the permission to invoke the API"},
 			"the gateway's 500": {500, `{"message":"Internal Server Error"}`,
 				"error listing the queues: the gateway answered 500 (Internal Server Error)"},
 			"a redirect": {302, ``,
-				"error listing the queues: the answer, 302, is not one of Sluice; check the endpoint"},
+				"error listing the queues: the answer, 302, is not from Sluice; check the endpoint"},
 			"an oversized answer": {200, strings.Repeat(" ", 16<<20+1),
 				"error listing the queues: the answer exceeds 16777216 bytes"},
 		} {

@@ -15,7 +15,7 @@ import (
 
 // Config configures a [Client]. Only Endpoint is required.
 type Config struct {
-	// Endpoint is the URL of the API, including its stage if the stage is part of the path.
+	// Endpoint is the URL of the API, with the stage of API Gateway if the path contains one.
 	Endpoint string
 	// Auth defaults to [AuthIAM], or to [AuthNone] if the endpoint is on this machine and
 	// Credentials is nil.
@@ -23,26 +23,26 @@ type Config struct {
 	// Region is the AWS region to sign for. The region in the endpoint's host name takes
 	// precedence. Defaults to the region of the AWS configuration.
 	Region string
-	// Credentials sign the requests. Defaults to the credential chain of the AWS SDK, which is
-	// loaded with the first request.
+	// Credentials sign the requests. Defaults to the credential chain of the AWS SDK, which the
+	// client loads at the first request.
 	Credentials aws.CredentialsProvider
-	// HTTPClient sends the requests. Its RoundTripper must obey the request's context. Defaults to
-	// a client with its own connection pool.
+	// HTTPClient sends the requests. Its RoundTripper must stop when the context of the request
+	// ends. Defaults to a client with its own connection pool.
 	HTTPClient *http.Client
-	// Retries is the number of times that a failed call is retried. Zero means 3; a negative number
+	// Retries is the maximum number of retries of a failed call. Zero means 3; a negative number
 	// disables retries.
 	//
-	// Reads are retried, and writes that a token, an ID or their nature makes idempotent. A limit
-	// check, a refund, a forced release, a redrive without IDs and a conditional change of a policy
-	// are retried only if the request certainly never reached the API.
+	// The client retries reads and idempotent writes. It retries a limit check, a refund, a forced
+	// release, a redrive without IDs and a conditional change of a policy only if the request
+	// certainly never reached the API.
 	Retries int
-	// Timeout bounds one attempt, in addition to the time that a lock request waits at the API.
+	// Timeout is the time limit of one attempt, not counting the wait for a lock at the API.
 	// Defaults to 10 s.
 	Timeout time.Duration
-	// UserAgent precedes this package's own product name in the header User-Agent.
+	// UserAgent is written before this package's product name in the User-Agent header.
 	UserAgent string
-	// Traceparent returns the W3C trace context of ctx, or "" if there is none. It is sent with
-	// every request; a job carries it to its consumer.
+	// Traceparent returns the W3C trace context of ctx, or "" if there is none. The client sends it
+	// with every request. The consumer of a pushed job receives it too.
 	Traceparent func(ctx context.Context) string
 }
 
@@ -58,12 +58,12 @@ type Client struct {
 	endpoint *url.URL
 	signer   *signer // nil if requests are not signed
 
-	// background tracks the goroutines that clean up after abandoned calls; see [Client.Close].
+	// background tracks the goroutines that may outlive their call; see [Client.Close].
 	background sync.WaitGroup
 }
 
-// New returns a Client. It sends nothing and reads no AWS configuration. The error describes an
-// invalid Config.
+// New returns a Client. It sends no request and does not read the AWS configuration. The error
+// describes an invalid Config.
 func New(cfg Config) (*Client, error) {
 	endpoint, err := parseEndpoint(cfg.Endpoint)
 	if err != nil {
@@ -139,11 +139,12 @@ func newHTTPClient() *http.Client {
 	return c
 }
 
-// Close waits for the cleanup of abandoned calls, until ctx ends, and closes idle connections.
+// Close waits for the cleanup after canceled calls, at most until ctx ends. Then it closes idle
+// connections.
 //
 // If the context of [Client.Lock] ends during the call, the API may still grant the lock. The
-// client then releases it in the background, which takes up to 20 s. If the process exits earlier,
-// such a lock stays held until its TTL.
+// client then releases the lock in the background, usually within 20 s. If the process exits before
+// the release, the lock is held until its TTL has passed.
 func (c *Client) Close(ctx context.Context) error {
 	defer c.cfg.HTTPClient.CloseIdleConnections()
 
@@ -157,6 +158,6 @@ func (c *Client) Close(ctx context.Context) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("error closing the client: a lock may stay held until its TTL: %w", ctx.Err())
+		return fmt.Errorf("error closing the client: a lock may be held until its TTL has passed: %w", ctx.Err())
 	}
 }

@@ -1,7 +1,7 @@
 package client
 
-// Code identifies a kind of failure. It is the member "code" of the API's problem documents (RFC
-// 9457), or one of the codes that this package adds for failures without such a document.
+// Code identifies a kind of failure. Its value is the member "code" of the API's problem document
+// (RFC 9457). For a failure without a problem document, this package sets one of its own codes.
 type Code string
 
 // Codes of the HTTP API.
@@ -24,11 +24,11 @@ const (
 	CodeDeadlineExceeded     Code = "deadline_exceeded"
 )
 
-// Codes of failures that carry no problem document of the API.
+// Codes of this package, for failures without a problem document of the API.
 const (
 	CodeForbidden   Code = "forbidden"   // the gateway answered 401 or 403
 	CodeThrottled   Code = "throttled"   // the gateway answered 429
-	CodeUnavailable Code = "unavailable" // the gateway answered another 5xx
-	CodeUnreachable Code = "unreachable" // there was no answer
-	CodeUnexpected  Code = "unexpected"  // the answer is not one of the API
+	CodeUnavailable Code = "unavailable" // the gateway answered 5xx
+	CodeUnreachable Code = "unreachable" // no answer arrived
+	CodeUnexpected  Code = "unexpected"  // the answer is not from Sluice
 )

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Decision is the result of a check. Its numbers are those of the rule that is closest to its
-// limit. Its JSON form is that of the API, with durations in milliseconds.
+// Decision is the result of a check. Its numbers describe the rule that is closest to its limit.
+// Its JSON form is the same as in the API, with durations in milliseconds.
 type Decision struct {
 	// Allowed reports whether the request may proceed.
 	Allowed bool   `json:"allowed"`
@@ -23,19 +23,20 @@ type Decision struct {
 	// RetryAfter is the time until the same check may be allowed: zero if it would be allowed now,
 	// nil if it is never allowed because its cost exceeds the limit.
 	RetryAfter *time.Duration `json:"-"`
-	// Violated is the name of the rule that denied the request, or would have in [PolicyShadow].
+	// Violated is the name of the rule that denied the request. In [PolicyShadow], it is the rule
+	// that would have denied the request.
 	Violated string `json:"violated,omitempty"`
 	// Mode is the mode that applies to the key.
 	Mode PolicyMode `json:"mode"`
-	// Degraded reports that Redis was unavailable, and that the policy's OnUnavailable decided.
+	// Degraded reports that Redis was unavailable, and the API applied the policy's OnUnavailable.
 	Degraded bool `json:"degraded"`
-	// Rules are the decisions of the rules, in the order of the policy.
+	// Rules are the decisions of the single rules, in the order of the policy.
 	Rules []RuleDecision `json:"rules"`
 
 	headers http.Header // RateLimit and RateLimit-Policy
 }
 
-// RuleDecision is the part of one rule in a [Decision].
+// RuleDecision is the decision of one rule in a [Decision].
 type RuleDecision struct {
 	Name      string    `json:"name"`
 	Algorithm Algorithm `json:"algorithm"`

@@ -11,18 +11,18 @@
 //
 // # Requests
 //
-// Requests are signed with AWS Signature Version 4, with the credential chain of the AWS SDK. A
-// failed call is retried only if the retry cannot duplicate its effect; see [Config.Retries].
+// The client signs requests with AWS Signature Version 4. The credentials come from the credential
+// chain of the AWS SDK. A failed call is retried only if the retry cannot duplicate its effect; see
+// [Config.Retries].
 //
 // # Errors
 //
-// An error that the API or a gateway in front of it caused is an [*Error]. It matches one of the
-// sentinel errors of this package with errors.Is, for example [ErrLockHeld].
+// An [*Error] describes a failure at the API, at a gateway in front of it, or in the network. Test
+// its kind with errors.Is and the sentinel errors of this package, for example [ErrLockHeld].
 //
 // # Stability
 //
-// The package is a module of its own, github.com/sluicehq/sluice/client, with its own versions.
-// Before v1.0.0, a minor version may change it incompatibly; a patch version does not. The HTTP API
-// that it calls is the stable surface of Sluice: any version of this package works with any
-// deployment that serves /v1.
+// The package is a separate module, github.com/sluicehq/sluice/client, with its own versions.
+// Before v1.0.0, a minor version may contain incompatible changes; a patch version does not. The
+// HTTP API is stable: every version of this package works with every deployment that serves /v1.
 package client

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Failures of a call. An [*Error] matches one of them, by its code, with errors.Is.
+// Sentinel errors of failed calls. With errors.Is, an [*Error] matches the sentinel of its code.
 var (
 	ErrInvalidRequest     = errors.New("the request is invalid")
-	ErrNotFound           = errors.New("not found") // matches every 404, also those of the next three
+	ErrNotFound           = errors.New("not found") // matches every 404, including the next three errors
 	ErrJobNotFound        = errors.New("the job does not exist")
 	ErrQueueNotFound      = errors.New("the queue does not exist")
 	ErrPolicyNotFound     = errors.New("the policy does not exist")
@@ -25,8 +25,8 @@ var (
 	ErrUnreachable        = errors.New("the API is unreachable")
 )
 
-// Reasons for which a lock was lost. They are the cause of the lock's context. The first three also
-// match the [*Error] of a renewal or release.
+// Reasons why a lock was lost. context.Cause of the lock's context returns an error that matches
+// one of them. The [*Error] of a renewal or release can also match one of the first three.
 var (
 	ErrExpired          = errors.New("the lease expired")
 	ErrStolen           = errors.New("another holder has the lock")
@@ -35,7 +35,7 @@ var (
 	ErrMaxHold          = errors.New("the lock was held for MaxHold")
 )
 
-// Reasons for which a lock's context ended although the lock was not lost.
+// Reasons why a lock's context ended although the lock was not lost.
 var (
 	ErrUnlocked = errors.New("the lock was unlocked")
 	ErrDetached = errors.New("the lock was detached")
@@ -45,18 +45,18 @@ var (
 type Error struct {
 	// Op describes the call: `acquiring the lock "report"`.
 	Op string
-	// Code is the API's, or one that this package adds; see [Code].
+	// Code identifies the kind of failure.
 	Code Code
 	// Status is the HTTP status, or 0 if there was no answer.
 	Status int
-	// Detail is one sentence for people.
+	// Detail describes the failure in one sentence.
 	Detail string
 	// RequestID identifies the request in the logs of the API.
 	RequestID string
-	// RetryAfter is how long to wait until the same call may succeed, or zero if that is unknown.
+	// RetryAfter is the time after which the same call may succeed, or zero if the API sent none.
 	// With [CodeLockHeld] it is the remaining lease of the holder.
 	RetryAfter time.Duration
-	// Fields are the invalid inputs of a [CodeInvalidRequest].
+	// Fields are the invalid inputs, with [CodeInvalidRequest].
 	Fields []Field
 	// Reason is "expired" or "held_by_other" with [CodeLockNotHeld].
 	Reason string
@@ -99,10 +99,10 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the cause of a request that received no valid answer.
+// Unwrap returns the network or decoding error of a request without a valid answer, otherwise nil.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is reports whether target is the sentinel of this package for e.
+// Is reports whether target is a sentinel error of this package that e matches.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case ErrNotFound:

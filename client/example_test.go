@@ -12,8 +12,8 @@ import (
 	"github.com/sluicehq/sluice/client/internal/fakeapi"
 )
 
-// connect returns a client of an API in memory. A program sets only Endpoint, to the URL of its
-// deployment.
+// connect returns a client of an in-memory API. A real program sets only Endpoint, to the URL of
+// its deployment.
 func connect() *client.Client {
 	c, err := client.New(client.Config{
 		Endpoint:   "http://localhost:4000",
@@ -39,7 +39,8 @@ func Example() {
 		}
 	}()
 
-	// The context ends if the lock is lost. The fence lets the resource refuse an earlier holder.
+	// The context ends if the lock is lost. With the fence, the resource can refuse an earlier
+	// holder.
 	fmt.Println("working with fence", lock.Fence(), lock.Context().Err())
 	// Output:
 	// working with fence 1 <nil>

@@ -6,19 +6,19 @@ import "fmt"
 type Field struct {
 	// Field is the path of the input in the request's body, query or path: "rules[1].limit".
 	Field string `json:"field"`
-	// Message says what is wrong with it: "must be 1 to 100".
+	// Message describes the valid inputs: "must be 1 to 100".
 	Message string `json:"message"`
 }
 
-// fields collects invalid inputs, so that one error names them all.
+// fields collects the invalid inputs of a request, so that one error reports all of them.
 type fields []Field
 
 func (f *fields) add(field, format string, args ...any) {
 	*f = append(*f, Field{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// err returns nil if f is empty, otherwise the [*Error] of an operation whose input was refused
-// before anything was sent.
+// err returns nil if f is empty. Otherwise it returns an [*Error] of the operation op with the code
+// [CodeInvalidRequest].
 func (f fields) err(op string) error {
 	switch len(f) {
 	case 0:
@@ -36,8 +36,8 @@ const (
 		"and be 1 to 128 characters long"
 )
 
-// checkName refuses a name that the API would refuse, because some of them would change the path of
-// the request.
+// checkName refuses a name that the API would refuse. Without this check, a name such as
+// "../policies" would change the path of the request.
 func checkName(op, field, name string) error {
 	if validName(name) {
 		return nil

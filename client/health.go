@@ -15,13 +15,13 @@ type Health struct {
 	Checks []HealthCheck `json:"checks"`
 }
 
-// HealthCheck is the state of one dependency. Its JSON form is that of the API, with the latency in
-// milliseconds.
+// HealthCheck is the state of one dependency. Its JSON form is the same as in the API, with the
+// latency in milliseconds.
 type HealthCheck struct {
 	Name string `json:"name"`
 	// Status is "ok", "warn", "unknown", "unsafe" or "down".
 	Status string `json:"status"`
-	// Latency is how long the check took.
+	// Latency is the duration of the check.
 	Latency time.Duration `json:"-"`
 	// Detail describes a status other than "ok".
 	Detail string `json:"detail,omitempty"`
@@ -54,7 +54,7 @@ func (h *HealthCheck) UnmarshalJSON(text []byte) error {
 // Healthy reports whether no dependency is down or unsafe.
 func (h Health) Healthy() bool { return h.Status != "unhealthy" && h.Status != "" }
 
-// Health checks the dependencies of the API. An unhealthy API is not an error.
+// Health checks the dependencies of the API. It returns no error for an unhealthy API.
 func (c *Client) Health(ctx context.Context) (Health, error) {
 	var h Health
 	_, err := c.do(ctx, call{

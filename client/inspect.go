@@ -12,7 +12,7 @@ type LockState struct {
 	Name string `json:"name"`
 	// Held reports whether the lock has a holder.
 	Held bool `json:"held"`
-	// Mode is the mode of the holders; "" if there is none.
+	// Mode is the mode of the holders; "" if the lock is free.
 	Mode    LockMode `json:"mode"`
 	Holders []Holder `json:"holders"`
 	// Waiters is the number of requests that wait for the lock.
@@ -25,26 +25,27 @@ type Holder struct {
 	Owner      string    `json:"owner"`
 	Fence      int64     `json:"fence"`
 	AcquiredAt time.Time `json:"acquired_at"`
-	// ExpiresAt is when the lease ends unless it is renewed.
+	// ExpiresAt is the time at which the lease ends if it is not renewed.
 	ExpiresAt time.Time       `json:"expires_at"`
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
 }
 
-// Inspect reads the holders of a lock. The consistency is that with which the lock was acquired; ""
+// Inspect reads the holders of a lock. Pass the consistency with which the lock was acquired; ""
 // means [ConsistencyRedis].
 func (c *Client) Inspect(ctx context.Context, name string, at Consistency) (LockState, error) {
 	return c.inspect(ctx, target{kind: locks, name: name}, at)
 }
 
-// ForceRelease releases a lock without its token, and returns how many holders it had. Their
-// contexts end with [ErrForced] at the next renewal. The fence of the next holder is higher, so
-// that the resource refuses theirs immediately. The consistency is that of [Client.Inspect].
+// ForceRelease releases a lock without its token, and returns the number of its holders. The
+// holders' contexts end with [ErrForced] at their next renewal. The next holder gets a higher
+// fence. After the next holder's first write, the resource refuses the old fences. For the
+// consistency, see [Client.Inspect].
 func (c *Client) ForceRelease(ctx context.Context, name string, at Consistency) (int, error) {
 	return c.force(ctx, target{kind: locks, name: name}, at)
 }
 
-// ReleaseToken releases the lock that a token holds, for a process that has only the token. The
-// consistency is that of [Client.Inspect]. Errors: [ErrLockNotHeld].
+// ReleaseToken releases the lock that a token holds. Use it in a process that has no [Lock]. For
+// the consistency, see [Client.Inspect]. Errors: [ErrLockNotHeld].
 func (c *Client) ReleaseToken(ctx context.Context, name, token string, at Consistency) error {
 	t := target{kind: locks, name: name}
 	if err := t.check("releasing " + t.String()); err != nil {
@@ -53,12 +54,10 @@ func (c *Client) ReleaseToken(ctx context.Context, name, token string, at Consis
 	return c.release(ctx, t, LockOptions{Token: token, Consistency: at})
 }
 
-// Resume continues to hold a lock that another process acquired and then detached, or held when it
-// ended. It renews the lease, and never acquires a lock whose lease has ended. The options are
-// those of the new holder.
+// Resume takes over a lock from a process that has detached it or has ended. It renews the lease,
+// and never acquires a lock whose lease has ended. The options apply to the new holder.
 //
-// Errors: [ErrLockNotHeld], which also matches the reason: [ErrExpired], [ErrStolen] or
-// [ErrForced].
+// Errors: [ErrLockNotHeld], together with its reason: [ErrExpired], [ErrStolen] or [ErrForced].
 func (c *Client) Resume(ctx context.Context, name, token string, o LockOptions) (*Lock, error) {
 	return c.resume(ctx, target{kind: locks, name: name}, token, o)
 }

@@ -9,14 +9,15 @@ import (
 	"time"
 )
 
-// JobInfo is a job as the API stores it. Its JSON form is that of the API.
+// JobInfo is a job as the API stores it. Its JSON form is the same as in the API.
 type JobInfo struct {
 	ID    string   `json:"id"`
 	Queue string   `json:"queue"`
 	State JobState `json:"state"`
-	// RunAt is when the job, or its next attempt, is due.
+	// RunAt is the time at which the job or its next attempt is due.
 	RunAt time.Time `json:"run_at"`
-	// DispatchedAt is when SQS accepted the last attempt. The zero time means never.
+	// DispatchedAt is the time at which SQS accepted the last attempt. The zero time means that SQS
+	// has accepted none.
 	DispatchedAt time.Time `json:"dispatched_at"`
 	// Attempt is the number of the last attempt; 0 before the first.
 	Attempt     int `json:"attempt"`
@@ -26,7 +27,8 @@ type JobInfo struct {
 	Payload   json.RawMessage   `json:"payload"`
 	Group     string            `json:"group,omitempty"`
 	Headers   map[string]string `json:"headers,omitempty"`
-	// ExpiresAt is when the job is dropped if it was not sent before. The zero time means never.
+	// ExpiresAt is the time at which Sluice drops the job if it was not sent to SQS before. The
+	// zero time means never.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 }
 
@@ -56,7 +58,7 @@ type JobStatus struct {
 	ID    string   `json:"id"`
 	Queue string   `json:"queue"`
 	State JobState `json:"state"`
-	// RunAt is when the next attempt is due, after [Queue.Nack].
+	// RunAt is the time at which the next attempt is due, after [Queue.Nack].
 	RunAt   time.Time `json:"run_at"`
 	Attempt int       `json:"attempt"`
 }
@@ -69,12 +71,12 @@ func (q *Queue) Get(ctx context.Context, id string) (JobInfo, error) {
 	return j, err
 }
 
-// JobChange describes a change of a scheduled job: of its time, its payload, or both. Delay and
-// RunAt exclude each other.
+// JobChange describes a change of a scheduled job: its due time, its payload, or both. Set at most
+// one of Delay and RunAt.
 type JobChange struct {
-	// Delay makes the job due after this time. Nil keeps the time.
+	// Delay makes the job due after this duration. Nil keeps the due time.
 	Delay *time.Duration
-	// RunAt makes the job due at this time. The zero time keeps the time.
+	// RunAt makes the job due at this time. The zero time keeps the due time.
 	RunAt time.Time
 	// Payload replaces the payload. Nil keeps it; json.RawMessage("null") is JSON's null.
 	Payload any
@@ -122,16 +124,16 @@ func (q *Queue) Ack(ctx context.Context, id string, attempt int) (JobStatus, err
 	return q.afterRetry(s, id, r, err, JobSucceeded)
 }
 
-// NackOptions describes why an attempt failed, and when the next one is due.
+// NackOptions describes the failure of an attempt and the delay before the next attempt.
 type NackOptions struct {
 	// Error describes the failure. It becomes [JobInfo.LastError].
 	Error string
-	// Delay is the time until the next attempt. Nil means the job's backoff.
+	// Delay is the time until the next attempt is due. Nil means the job's backoff.
 	Delay *time.Duration
 }
 
-// Nack rejects an attempt that failed. The job is scheduled again, or is dead after its last
-// attempt. Errors: those of [Queue.Ack].
+// Nack rejects an attempt that failed. Sluice schedules the next attempt. After the last attempt,
+// the job is dead. Errors: same as [Queue.Ack].
 func (q *Queue) Nack(ctx context.Context, id string, attempt int, o NackOptions) (JobStatus, error) {
 	var s JobStatus
 	body := struct {
@@ -143,8 +145,8 @@ func (q *Queue) Nack(ctx context.Context, id string, attempt int, o NackOptions)
 	return q.afterRetry(s, id, r, err, JobScheduled, JobDead)
 }
 
-// afterRetry turns a conflict into success if an earlier attempt, whose answer was lost, may have
-// brought the job into one of the wanted states.
+// afterRetry turns an [ErrJobConflict] into success if the answer to an earlier attempt was lost
+// and the job is now in one of the wanted states.
 func (q *Queue) afterRetry(s JobStatus, id string, r reply, err error, wanted ...JobState) (JobStatus, error) {
 	var e *Error
 	if !r.uncertain || !errors.As(err, &e) || !errors.Is(e, ErrJobConflict) {
@@ -158,13 +160,13 @@ func (q *Queue) afterRetry(s JobStatus, id string, r reply, err error, wanted ..
 	return s, err
 }
 
-// dispatchLag bounds the time between the delivery of a message by SQS and the moment at which the
-// dispatcher has recorded that SQS accepted it.
+// dispatchLag is the maximum time between the delivery of a message and the dispatcher's record
+// that SQS accepted the message.
 const dispatchLag = 3 * time.Second
 
 // finish sends an acknowledgement or a rejection. A consumer can receive the message before the
-// dispatcher has recorded that SQS accepted it. While the job is still dispatching the attempt,
-// finish tries again, for up to dispatchLag.
+// dispatcher has recorded that SQS accepted it. While the API reports that the job is still
+// dispatching the attempt, finish retries, for up to dispatchLag.
 func (q *Queue) finish(ctx context.Context, doing, id string, attempt int, request call, action string) (reply, error) {
 	started := time.Now()
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
@@ -175,13 +177,13 @@ func (q *Queue) finish(ctx context.Context, doing, id string, attempt int, reque
 	}
 }
 
-// isEarly reports whether err says that the job is still dispatching the attempt.
+// isEarly reports whether err is a conflict because the job is still dispatching the attempt.
 func isEarly(err error, attempt int) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && errors.Is(e, ErrJobConflict) && e.State == JobDispatching && (e.Attempt == 0 || e.Attempt == attempt)
 }
 
-// job carries out a call on one job.
+// job sends a request for one job.
 func (q *Queue) job(ctx context.Context, doing, id string, request call, action ...string) (reply, error) {
 	request.op = fmt.Sprintf("%s the job %q of the queue %q", doing, id, q.name)
 	if err := checkName(request.op, "queue", q.name); err != nil {

@@ -77,7 +77,7 @@ func TestPush(t *testing.T) {
 			"a delay is rounded up, so that no job is early")
 	})
 
-	t.Run("returns the ID to try again with", func(t *testing.T) {
+	t.Run("returns the ID for a retry", func(t *testing.T) {
 		t.Parallel()
 		s := serve(t, func(_ int, w http.ResponseWriter, _ *http.Request) { cut(w) })
 		receipt, err := s.client(t, client.Config{Retries: -1}).Queue("orders").Push(t.Context(), client.Job{})
@@ -135,7 +135,7 @@ func TestPushBatch(t *testing.T) {
 			require.Equal(t, sent["id"], r.ID, "results are in the order of the jobs")
 			require.InDelta(t, i, sent["payload"], 0)
 		}
-		require.Len(t, ids, len(jobs), "each job has an ID, also the refused one")
+		require.Len(t, ids, len(jobs), "each job has an ID, including the refused job")
 
 		large := make([]client.Job, 10)
 		for i := range large {
@@ -143,7 +143,7 @@ func TestPushBatch(t *testing.T) {
 		}
 		_, err = q.PushBatch(t.Context(), large)
 		require.NoError(t, err)
-		require.Len(t, s.got(), 3+3, "four of 250 KiB fit into 1 MiB")
+		require.Len(t, s.got(), 3+3, "four jobs of 250 KiB fit into 1 MiB")
 
 		results, err = q.PushBatch(t.Context(), nil)
 		require.NoError(t, err)
@@ -195,7 +195,7 @@ func TestFinish(t *testing.T) {
 			"a nack": {func(q *client.Queue) (client.JobStatus, error) {
 				return q.Nack(ctx, "a", 2, client.NackOptions{Error: "why"})
 			}, client.JobScheduled},
-			"a nack after the last": {func(q *client.Queue) (client.JobStatus, error) {
+			"a nack of the last attempt": {func(q *client.Queue) (client.JobStatus, error) {
 				return q.Nack(ctx, "a", 2, client.NackOptions{Error: "why"})
 			}, client.JobDead},
 		} {
@@ -239,7 +239,7 @@ func TestFinish(t *testing.T) {
 		})
 		_, err = other.client(t, client.Config{}).Queue("orders").Ack(t.Context(), "a", 1)
 		require.ErrorIs(t, err, client.ErrJobConflict)
-		require.Len(t, other.got(), 1, "it does not wait for a later attempt")
+		require.Len(t, other.got(), 1, "Ack does not retry while a later attempt is dispatching")
 	})
 }
 
@@ -270,7 +270,7 @@ func TestList(t *testing.T) {
 		require.NoError(t, err)
 		break
 	}
-	require.Len(t, s.got(), 4, "it does not read a page that is not used")
+	require.Len(t, s.got(), 4, "List does not read a page that the caller does not use")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -279,7 +279,7 @@ func TestList(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		errs++
 	}
-	require.Equal(t, 1, errs, "an error ends the listing")
+	require.Equal(t, 1, errs, "an error ends the iteration")
 }
 
 func TestQueueRequests(t *testing.T) {

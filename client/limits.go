@@ -7,25 +7,26 @@ import (
 	"net/url"
 )
 
-// maxKey is the length of the longest limiter key that the API accepts, in bytes.
+// maxKey is the maximum length of a limiter key, in bytes.
 const maxKey = 512
 
-// Check selects what to charge: a key under a policy.
+// Check describes a charge of a key under a policy.
 type Check struct {
 	Policy string `json:"policy"`
-	// Key identifies who is limited: 1 to 512 bytes of UTF-8.
+	// Key identifies the limited party, for example a user: 1 to 512 bytes of UTF-8.
 	Key string `json:"key"`
 	// Cost is the number of units to charge: 1 to 10,000. Zero means 1.
 	Cost int64 `json:"cost,omitempty"`
 }
 
-// CheckOption changes how [Client.Check], [Client.CheckAll] or [Client.Allow] is carried out.
+// CheckOption is an option of [Client.Check], [Client.CheckAll] and [Client.Allow].
 type CheckOption func(*call)
 
-// Repeatable retries a check whose answer was lost. The key may then be charged twice.
+// Repeatable makes the client retry a check whose answer was lost. The API may then charge the key
+// twice.
 func Repeatable() CheckOption { return func(q *call) { q.retry = retryIdempotent } }
 
-// Allow charges one unit and reports whether the request may proceed. Errors: those of
+// Allow charges one unit and reports whether the request may proceed. Errors: same as
 // [Client.Check].
 func (c *Client) Allow(ctx context.Context, policyName, key string, options ...CheckOption) (bool, error) {
 	d, err := c.Check(ctx, Check{Policy: policyName, Key: key}, options...)
@@ -35,8 +36,9 @@ func (c *Client) Allow(ctx context.Context, policyName, key string, options ...C
 // Check charges a key under every rule of a policy. If a rule denies the request, nothing is
 // charged. A denial is not an error.
 //
-// A check whose answer was lost is not retried, because it may have been charged; see [Repeatable].
-// Errors: [ErrPolicyNotFound], [ErrInvalidRequest], [ErrUnreachable].
+// If the answer to a check was lost, the client does not retry the check, because the API may have
+// charged the key; see [Repeatable]. Errors: [ErrPolicyNotFound], [ErrInvalidRequest],
+// [ErrUnreachable].
 func (c *Client) Check(ctx context.Context, check Check, options ...CheckOption) (Decision, error) {
 	request := call{
 		method: "POST", body: charge{check.Key, check.Cost}, statuses: []int{http.StatusTooManyRequests},
@@ -48,8 +50,8 @@ func (c *Client) Check(ctx context.Context, check Check, options ...CheckOption)
 	return c.decide(ctx, "checking", check.Policy, request, "check")
 }
 
-// CheckAll charges up to 20 checks, and reports whether all are allowed. If one is denied, none is
-// charged. Errors: those of [Client.Check].
+// CheckAll makes up to 20 checks, and reports whether all are allowed. If a check is denied,
+// nothing is charged. Errors: same as [Client.Check].
 func (c *Client) CheckAll(
 	ctx context.Context, checks []Check, options ...CheckOption,
 ) (decisions []Decision, allowed bool, err error) {
@@ -81,8 +83,8 @@ func (c *Client) Peek(ctx context.Context, policyName, key string) (Decision, er
 	return c.decide(ctx, "peeking at", policyName, call{method: "GET", query: url.Values{"key": {key}}})
 }
 
-// Refund returns charged units to a key, up to its limit. A refund whose answer was lost is not
-// retried. Errors: [ErrPolicyNotFound], [ErrInvalidRequest].
+// Refund returns charged units to a key, up to its limit. If the answer was lost, the client does
+// not retry the refund. Errors: [ErrPolicyNotFound], [ErrInvalidRequest].
 func (c *Client) Refund(ctx context.Context, policyName, key string, cost int64) (Decision, error) {
 	request := call{method: "POST", body: charge{key, cost}, retry: retryUnsent}
 	return c.decide(ctx, "refunding", policyName, request, "refund")

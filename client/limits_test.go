@@ -140,7 +140,7 @@ func TestMiddleware(t *testing.T) {
 			Timeout: 50 * time.Millisecond, OnError: func(_ *http.Request, err error) { seen = err },
 		}
 		started := time.Now()
-		require.Equal(t, "allowed", read(t, request(t, c, cfg, r)), "open by default")
+		require.Equal(t, "allowed", read(t, request(t, c, cfg, r)), "by default, the request proceeds")
 		require.Less(t, time.Since(started), 5*time.Second)
 		require.Error(t, seen)
 
@@ -167,7 +167,7 @@ func TestMiddleware(t *testing.T) {
 		charged := len(s.got())
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 		require.Equal(t, "allowed", read(t, request(t, c, client.LimitConfig{Key: key}, r)),
-			"without a key there is no limit")
+			"a request without a key is not limited")
 		require.Len(t, s.got(), charged)
 
 		_, err := c.Middleware(client.LimitConfig{})
@@ -200,7 +200,7 @@ func TestPolicies(t *testing.T) {
 		require.NoError(t, c.DeletePolicy(ctx, "login", client.IfMatch(p.ETag)))
 		got := s.got()
 		require.Equal(t, `"2-ab"`, got[1].header.Get("If-Match"))
-		require.NotContains(t, got[1].body, "version", "only the policy itself is sent")
+		require.NotContains(t, got[1].body, "version", "the body is the policy without its version")
 		require.Equal(t, "*", got[2].header.Get("If-None-Match"))
 		require.Equal(t, `"2-ab"`, got[3].header.Get("If-Match"))
 	})

@@ -20,7 +20,7 @@ type ListJobsOptions struct {
 // JobPage is one page of jobs.
 type JobPage struct {
 	Jobs []JobInfo `json:"jobs"`
-	// NextCursor is the cursor of the next page; "" on the last one.
+	// NextCursor is the cursor of the next page; "" on the last page.
 	NextCursor string `json:"next_cursor,omitempty"`
 }
 

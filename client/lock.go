@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Lock is a lock, or a permit of a semaphore, that this process holds. It renews its lease until
-// [Lock.Unlock] or until it is lost. It is safe for concurrent use.
+// Lock is a lock, or a permit of a semaphore, that this process holds. The client renews the lease
+// until [Lock.Unlock] or until the lock is lost. A Lock is safe for concurrent use.
 //
-// A process that was paused for longer than the lease may not notice that it lost the lock. Hand
-// [Lock.Fence] to the resource that the lock protects, which refuses a lower fence; see the package
-// fence.
+// A process that was paused for longer than the lease may not notice that it lost the lock. Pass
+// [Lock.Fence] to the resource that the lock protects: the resource must refuse a fence that is
+// lower than the highest fence that it has seen. See the package fence.
 type Lock struct {
 	client     *Client
 	target     target
@@ -30,7 +30,7 @@ type Lock struct {
 
 	mu      sync.Mutex
 	lease   lease
-	failure error       // of the last renewal; nil if it succeeded
+	failure error       // of the last renewal; nil after a success
 	lost    error       // why the lock was lost; nil while it is held
 	expiry  *time.Timer // fires when the lease can no longer be trusted
 
@@ -62,53 +62,54 @@ func newLock(parent context.Context, c *Client, t target, o LockOptions, l lease
 // Name returns the name of the lock.
 func (l *Lock) Name() string { return l.target.name }
 
-// Token returns the token that proves the ownership. Anyone who has it can renew and release the
-// lock: do not log it.
+// Token returns the token that proves the ownership. Everyone who has the token can renew and
+// release the lock: do not log it.
 func (l *Lock) Token() string { return l.o.Token }
 
-// Fence returns the fencing token, which increases from holder to holder of a name. It is positive
-// and fits in 53 bits.
+// Fence returns the fencing token. It is higher for each later holder of the same name. It is
+// positive and fits in 53 bits.
 func (l *Lock) Fence() int64 { return l.fence }
 
-// InUse returns how many permits of the semaphore were in use after this one was acquired. It is 0
-// for a lock.
+// InUse returns the number of permits of the semaphore that were in use when this permit was
+// acquired, including this permit. It is 0 for a lock.
 func (l *Lock) InUse() int { return l.inUse }
 
-// Reacquired reports whether the token already held the lock when it was acquired, because an
-// earlier answer was lost or the caller has set [LockOptions.Token].
+// Reacquired reports whether the token already held the lock. This happens if an earlier answer was
+// lost, if the caller reuses a [LockOptions.Token], and after [Client.Resume].
 func (l *Lock) Reacquired() bool { return l.reacquired }
 
-// Context returns a context that ends when the lock can no longer be trusted, or is unlocked or
-// detached. Run the work that the lock protects under it.
+// Context returns a context that ends when the lock is lost, unlocked or detached. Pass it to the
+// work that the lock protects.
 //
-// context.Cause returns the reason: [ErrExpired], [ErrStolen], [ErrForced], [ErrStoreUnreachable]
-// or [ErrMaxHold] if the lock was lost, [ErrUnlocked] or [ErrDetached], or the cause of the context
-// that the lock was acquired with.
+// context.Cause returns the reason. If the lock was lost, the reason matches [ErrExpired],
+// [ErrStolen], [ErrForced], [ErrStoreUnreachable] or [ErrMaxHold]. Otherwise it is [ErrUnlocked],
+// [ErrDetached], or the cause of the context with which the lock was acquired.
 func (l *Lock) Context() context.Context { return l.ctx }
 
-// Err returns why the lock was lost. It returns nil while the lock is held, and after it was
-// unlocked or detached in time.
+// Err returns the reason why the lock was lost. It returns nil while the lock is held, and if the
+// lock was unlocked or detached before it was lost.
 func (l *Lock) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lost
 }
 
-// ValidUntil returns when the lease can no longer be trusted unless it is renewed, on the monotonic
-// clock of this process. It is measured from the start of the last granted request, with a
-// deduction for clock drift.
+// ValidUntil returns the time, on the monotonic clock of this process, at which the lease ends if
+// it is not renewed. It is the start of the last granted request plus the TTL, minus 1 % and 2 ms
+// for clock drift.
 func (l *Lock) ValidUntil() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lease.until()
 }
 
-// Unlock stops the renewal, ends the lock's context and then releases the lock. It does so also if
-// ctx has ended, and takes up to the client's Timeout, or about a second if the lock was lost.
+// Unlock stops the renewal, ends the lock's context and then releases the lock. It releases the
+// lock even if ctx has ended. It takes up to [Config.Timeout]; for a lost lock, up to 1 s or the
+// rest of the lease.
 //
-// It returns nil if the lock was held until the release, otherwise the reason for which it was
-// lost: the work may have overlapped with that of another holder. Further calls have no effect,
-// except after a call that did not reach the API.
+// It returns nil if the lock was held until the release. If the lock was lost, it returns the
+// reason: the work may have overlapped with the work of another holder. After a failed release, a
+// second call tries again. Otherwise further calls have no effect.
 func (l *Lock) Unlock(ctx context.Context) error {
 	l.unlocking.Lock()
 	defer l.unlocking.Unlock()
@@ -131,11 +132,11 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	return l.released(l.client.release(ctx, l.target, l.o))
 }
 
-// lostRelease is the minimum time for the release of a lost lock. If the answer to a renewal was
-// lost, the store may hold the lock for another TTL.
+// lostRelease is the minimum time limit for the release of a lost lock. If the answer to a
+// successful renewal was lost, the store still holds the lock.
 const lostRelease = time.Second
 
-// released records the result of the release and returns that of Unlock.
+// released records the result of the release, and returns the result of Unlock.
 func (l *Lock) released(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,8 +151,8 @@ func (l *Lock) released(err error) error {
 	return err
 }
 
-// Detach stops the renewal without releasing the lock, and returns its token. Another process
-// continues with [Client.Resume] before the lease ends. The error is that of [Lock.Err].
+// Detach stops the renewal without releasing the lock, and returns its token. Another process can
+// take the lock over with [Client.Resume] before the lease ends. Errors: same as [Lock.Err].
 func (l *Lock) Detach() (token string, err error) {
 	l.unlocking.Lock()
 	defer l.unlocking.Unlock()
@@ -174,12 +175,12 @@ func (l *Lock) halt(cause error) {
 	}
 }
 
-// trusted returns when the context ends unless the lease is renewed. The caller holds mu, or is the
-// only one to use l.
+// trusted returns the time at which the lock's context ends if the lease is not renewed. The caller
+// holds mu, or no other goroutine uses l yet.
 func (l *Lock) trusted() time.Time { return l.lease.until().Add(-l.o.Margin) }
 
-// expire runs when the timer fires. A renewal may have extended the lease in the meantime; it has
-// then reset the timer.
+// expire runs when the timer fires. It does nothing if a renewal has extended the lease in the
+// meantime.
 func (l *Lock) expire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,8 +189,8 @@ func (l *Lock) expire() {
 	}
 }
 
-// expiryCause distinguishes a lease that could not be renewed from one whose process was too late.
-// The caller holds mu.
+// expiryCause returns ErrStoreUnreachable if the last renewal failed. Otherwise no renewal ended in
+// time, and it returns ErrExpired. The caller holds mu.
 func (l *Lock) expiryCause() error {
 	if l.failure != nil {
 		return fmt.Errorf("%w: %w", ErrStoreUnreachable, l.failure)

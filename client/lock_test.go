@@ -16,14 +16,14 @@ import (
 
 const (
 	ttl = 9 * time.Second
-	// drift is what the client deducts from a lease of ttl.
+	// drift is the part of a lease of ttl that the client deducts for clock drift.
 	drift = ttl/100 + 2*time.Millisecond
 	lock  = "locks/report"
 )
 
-// bubble is a test on the clock of testing/synctest, with a client of an API in memory. Time passes
-// only while every goroutine waits, so that durations are exact. A goroutine that outlives the test
-// fails it.
+// bubble is a test on the clock of testing/synctest, with a client of an in-memory API. Time passes
+// only while every goroutine waits, so that durations are exact. The test fails if a goroutine
+// outlives it.
 type bubble struct {
 	*testing.T
 	api *fakeapi.API
@@ -52,7 +52,7 @@ func acquire(b bubble) *client.Lock {
 	return l
 }
 
-// ended waits until the lock's context ends, and returns how long that took and the cause.
+// ended waits until the lock's context ends, and returns the elapsed time and the cause.
 func ended(l *client.Lock) (after time.Duration, cause error) {
 	started := time.Now()
 	<-l.Context().Done()
@@ -132,7 +132,7 @@ func TestLockRenewal(t *testing.T) {
 		})
 	})
 
-	t.Run("ends with one more renewal after the parent context", func(t *testing.T) {
+	t.Run("renews once more after the parent context has ended", func(t *testing.T) {
 		inBubble(t, func(b bubble) {
 			ctx, cancel := context.WithCancel(b.Context())
 			l, err := b.c.Lock(ctx, "report", client.LockOptions{TTL: ttl})
@@ -142,9 +142,9 @@ func TestLockRenewal(t *testing.T) {
 			require.ErrorIs(b, l.Context().Err(), context.Canceled)
 			synctest.Wait()
 			_, until := b.api.Holder(lock)
-			require.Equal(b, ttl, time.Until(until), "it is renewed once, so that the cleanup has a full TTL")
+			require.Equal(b, ttl, time.Until(until), "the lease is renewed once, so that the cleanup has a full TTL")
 			pass(3 * ttl)
-			require.Equal(b, 2, b.api.Sent("renew"), "and not again")
+			require.Equal(b, 2, b.api.Sent("renew"), "the lease is not renewed again")
 			fence, _ := b.api.Holder(lock)
 			require.Zero(b, fence)
 		})
@@ -159,9 +159,9 @@ func TestLockContext(t *testing.T) {
 			cause   error
 			notHeld bool
 		}{
-			"the store lost it":        {func(a *fakeapi.API) { a.Forget(lock) }, client.ErrExpired, true},
-			"another holder has it":    {func(a *fakeapi.API) { a.Steal(lock) }, client.ErrStolen, true},
-			"it was released by force": {func(a *fakeapi.API) { a.Force(lock) }, client.ErrForced, true},
+			"the store lost the lock":        {func(a *fakeapi.API) { a.Forget(lock) }, client.ErrExpired, true},
+			"another holder has the lock":    {func(a *fakeapi.API) { a.Steal(lock) }, client.ErrStolen, true},
+			"the lock was released by force": {func(a *fakeapi.API) { a.Force(lock) }, client.ErrForced, true},
 			"the store is unavailable": {func(a *fakeapi.API) {
 				a.Inject(always(fakeapi.Fault{Status: 503}))
 			}, client.ErrStoreUnreachable, false},
@@ -183,10 +183,10 @@ func TestLockContext(t *testing.T) {
 					require.ErrorIs(b, cause, test.cause)
 					require.ErrorIs(b, l.Err(), test.cause)
 					if test.notHeld {
-						require.Equal(b, ttl/3, after, "the first renewal reveals it")
+						require.Equal(b, ttl/3, after, "the first renewal detects the loss")
 					} else {
 						require.Equal(b, ttl-drift, after,
-							"renewals are tried again until the lease can no longer be trusted")
+							"renewals are retried until the lease ends")
 					}
 					for _, other := range []error{client.ErrExpired, client.ErrStolen, client.ErrForced,
 						client.ErrStoreUnreachable, client.ErrUnlocked} {
@@ -207,7 +207,7 @@ func TestLockContext(t *testing.T) {
 			b.api.Inject(func(action string, n int) fakeapi.Fault {
 				switch {
 				case action == "renew" && n < 2:
-					// at the store the lease begins later
+					// the lease starts later at the store than in the client
 					return fakeapi.Fault{Before: 200 * time.Millisecond, After: 300 * time.Millisecond}
 				case action == "renew":
 					return fakeapi.Fault{Drop: true}
@@ -223,7 +223,7 @@ func TestLockContext(t *testing.T) {
 		})
 	})
 
-	t.Run("ends by Margin before the lease", func(t *testing.T) {
+	t.Run("ends Margin before the lease", func(t *testing.T) {
 		inBubble(t, func(b bubble) {
 			l, err := b.c.Lock(b.Context(), "report", client.LockOptions{TTL: ttl, Margin: 2 * time.Second})
 			require.NoError(b, err)
@@ -246,7 +246,7 @@ func TestLockContext(t *testing.T) {
 			pass(2 * ttl)
 			require.Equal(b, sent, b.api.Sent("renew"))
 			fence, _ := b.api.Holder(lock)
-			require.Zero(b, fence, "its lease has expired")
+			require.Zero(b, fence, "the lease has expired")
 		})
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// LockMode selects how many holders a lock may have.
+// LockMode selects whether a lock has one holder or several.
 type LockMode string
 
 // The modes of a lock.
@@ -18,7 +18,7 @@ const (
 // Consistency selects the store of a lock, and thereby which failures the lock survives.
 type Consistency string
 
-// The consistencies of a lock.
+// The consistency levels of a lock.
 const (
 	ConsistencyRedis  Consistency = "redis"  // one Redis; the default
 	ConsistencyQuorum Consistency = "quorum" // a majority of independent Redis primaries
@@ -27,11 +27,11 @@ const (
 
 // LockOptions describes how to acquire a lock. The zero value is valid.
 type LockOptions struct {
-	// TTL is how long the lease lasts without a renewal: 100 ms to 1 h. The client renews it after
-	// each third of the TTL. Defaults to [DefaultTTL].
+	// TTL is the duration of the lease without a renewal: 100 ms to 1 h. The client renews the
+	// lease after each third of the TTL. Defaults to [DefaultTTL].
 	TTL time.Duration
-	// Wait bounds how long [Client.Lock] waits for the lock. Zero waits as long as the context
-	// allows.
+	// Wait is the maximum time that [Client.Lock] waits for the lock. Zero means until the context
+	// ends.
 	Wait time.Duration
 	// Owner is a label of up to 256 bytes, which [Client.Inspect] returns. Defaults to the caller's
 	// IAM ARN.
@@ -40,15 +40,16 @@ type LockOptions struct {
 	Metadata any
 	// Mode defaults to [LockExclusive]. It must be empty for a semaphore.
 	Mode LockMode
-	// Consistency defaults to [ConsistencyRedis], the only one that a semaphore has.
+	// Consistency defaults to [ConsistencyRedis]. A semaphore supports no other consistency.
 	Consistency Consistency
 	// Token proves the ownership: 16 to 128 printable ASCII characters. If the token already holds
-	// the lock, the call takes the lock over. Defaults to 128 random bits.
+	// the lock, the call succeeds and renews the lease. Defaults to 128 random bits.
 	Token string
-	// Margin ends the lock's context this long before an expiring lease can no longer be trusted,
-	// so that the work has time to stop. Up to half of TTL. Defaults to 0.
+	// Margin is the time between the end of the lock's context and the end of an expiring lease. In
+	// this time, the work must stop. 0 to half of TTL. Defaults to 0.
 	Margin time.Duration
-	// MaxHold ends the lock's context and its renewal after this time. Zero means no bound.
+	// MaxHold is the maximum time that the lock is held. After this time, the lock's context and
+	// its renewal end. Zero means no limit.
 	MaxHold time.Duration
 }
 
@@ -65,10 +66,11 @@ func (o LockOptions) withDefaults() LockOptions {
 	return o
 }
 
-// validate checks the options that the API does not receive. The API checks the others.
+// validate checks the options that the API does not receive, and refuses a TTL that would be sent
+// as 0. The API checks the rest.
 func (o LockOptions) validate(op string) error {
 	var f fields
-	if o.TTL < time.Millisecond { // would be sent as 0, which means the API's default
+	if o.TTL < time.Millisecond { // it would be sent as 0, the API's default
 		f.add("ttl_ms", "must be 100 to 3600000")
 	}
 	if o.Wait < 0 {
@@ -95,7 +97,7 @@ const (
 	semaphores = "semaphores"
 )
 
-// String returns how errors name the target.
+// String returns the name of the target for error texts.
 func (t target) String() string {
 	if t.kind == semaphores {
 		return fmt.Sprintf("the semaphore %q", t.name)
@@ -109,7 +111,7 @@ func (t target) path(action ...string) string {
 	return pathTo(append([]string{"v1", t.kind, t.name}, action...)...)
 }
 
-// Bodies of the API.
+// Request and response bodies of the API.
 type (
 	acquireBody struct {
 		TTL         int64       `json:"ttl_ms"`
@@ -134,14 +136,15 @@ type (
 	}
 )
 
-// lease is what the API has granted.
+// lease is a lease that the API has granted.
 type lease struct {
 	fence      int64
 	ttl        time.Duration
 	reacquired bool
 	inUse      int
-	// started is the start of the granted request. The client measures the lease from there, on its
-	// own monotonic clock, so that the lease ends here before it ends at the store.
+	// started is the start of the granted request, on the monotonic clock of this process. The
+	// client measures the lease from this time, so that the client stops before the lease ends at
+	// the store.
 	started time.Time
 }
 
@@ -152,8 +155,8 @@ func (b leaseBody) lease(requested time.Duration, started time.Time) lease {
 	}
 }
 
-// until returns when the lease can no longer be trusted. It deducts 1 % and 2 ms for the drift
-// between clocks, as Redlock does
+// until returns the end of the lease for the client: the TTL after started, minus 1 % and 2 ms for
+// clock drift, as in Redlock
 // (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/).
 func (l lease) until() time.Time {
 	return l.started.Add(l.ttl - l.ttl/100 - 2*time.Millisecond)

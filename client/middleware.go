@@ -17,20 +17,20 @@ type LimitConfig struct {
 	// Policy is the name of the policy to charge.
 	Policy string
 	// Key returns the key to charge. A request whose key is "" is not limited. A key that exceeds
-	// 512 bytes or is not valid UTF-8 is replaced by its hash. Defaults to the IP address of the
-	// peer, which is that of the proxy if there is one.
+	// 512 bytes or is not valid UTF-8 is replaced with its hash. Defaults to the IP address of the
+	// peer. Behind a proxy, the peer is the proxy.
 	Key func(*http.Request) string
 	// Cost returns the number of units to charge. Defaults to 1.
 	Cost func(*http.Request) int64
-	// Timeout bounds the wait for a decision. Defaults to 500 ms.
+	// Timeout is the maximum wait for a decision of the API. Defaults to 500 ms.
 	Timeout time.Duration
-	// FailClosed answers 503 if there is no decision. By default such a request proceeds. While
-	// only Redis is unavailable there is a decision: that of the policy's OnUnavailable.
+	// FailClosed answers 503 if the API returns no decision. By default, the request proceeds. If
+	// only Redis is unavailable, the API still decides, according to the policy's OnUnavailable.
 	FailClosed bool
-	// OnError is called with the error if there is no decision. It must not block.
+	// OnError is called with the error if the API returns no decision. It must not block.
 	OnError func(*http.Request, error)
-	// Denied answers a denied request, after the headers of the decision are set. Defaults to 429
-	// with a problem document.
+	// Denied answers a denied request. The middleware has already set the headers of the decision.
+	// Defaults to 429 with a problem document.
 	Denied func(http.ResponseWriter, *http.Request, Decision)
 }
 
@@ -55,9 +55,9 @@ func (cfg LimitConfig) withDefaults() LimitConfig {
 	return cfg
 }
 
-// Middleware returns a function that wraps a handler and limits the requests to it. Answers carry
-// the headers RateLimit and RateLimit-Policy, and those to denied requests Retry-After. The error
-// describes an invalid LimitConfig.
+// Middleware returns a function that wraps a handler and limits its requests. The middleware sets
+// the headers RateLimit and RateLimit-Policy, and on the answer to a denied request also
+// Retry-After. The error describes an invalid LimitConfig.
 func (c *Client) Middleware(cfg LimitConfig) (func(http.Handler) http.Handler, error) {
 	cfg = cfg.withDefaults()
 	if err := checkName("creating a middleware", "policy", cfg.Policy); err != nil {
@@ -114,8 +114,8 @@ func peer(r *http.Request) string {
 	return host
 }
 
-// validKey returns key, or its hash if the API would refuse the key. Otherwise an unusual key would
-// evade the limit.
+// validKey returns key, or its hash if the API would refuse the key. Without the hash, an invalid
+// key would evade the limit.
 func validKey(key string) string {
 	if len(key) <= maxKey && utf8.ValidString(key) {
 		return key

@@ -14,7 +14,7 @@ import (
 type StoredPolicy struct {
 	Policy
 
-	// Version is the number of the version. It starts at 1 and rises by one with every change.
+	// Version starts at 1 and increases by one with every change.
 	Version   int64     `json:"version"`
 	UpdatedAt time.Time `json:"updated_at"`
 	// ETag identifies the version, for [IfMatch]. It is "" in a listing.
@@ -52,8 +52,8 @@ func (c *Client) DeletePolicy(ctx context.Context, name string, conditions ...Co
 	return err
 }
 
-// conditional adds conditions to a request. A retry could fail because of the effect of the first
-// attempt.
+// conditional adds conditions to a request, and disables its retries. If the first attempt changed
+// the policy, the condition of a retry would fail.
 func conditional(request call, conditions []Condition) call {
 	if len(conditions) == 0 {
 		return request
@@ -77,7 +77,7 @@ func (c *Client) policy(ctx context.Context, doing, name string, request call) (
 	r, err := c.do(ctx, request)
 	if err != nil {
 		if request.method == http.MethodDelete && r.uncertain && r.status == http.StatusNotFound {
-			return StoredPolicy{}, nil // an attempt whose answer was lost has deleted it
+			return StoredPolicy{}, nil // an earlier attempt, whose answer was lost, deleted it
 		}
 		return StoredPolicy{}, err
 	}
@@ -93,10 +93,10 @@ type ListPoliciesOptions struct {
 	Cursor string
 }
 
-// PolicyPage is one page of policies. They have no ETag.
+// PolicyPage is one page of policies. The policies of a page have no ETag.
 type PolicyPage struct {
 	Policies []StoredPolicy `json:"policies"`
-	// NextCursor is the cursor of the next page; "" on the last one.
+	// NextCursor is the cursor of the next page; "" on the last page.
 	NextCursor string `json:"next_cursor,omitempty"`
 }
 

@@ -18,15 +18,15 @@ const (
 	AlgorithmGCRA                 Algorithm = "gcra"
 )
 
-// PolicyMode selects what a policy does with a request that exceeds its rules.
+// PolicyMode selects whether a policy enforces its rules.
 type PolicyMode string
 
 // The modes of a [Policy].
 const (
-	PolicyEnforce PolicyMode = "enforce" // denies what exceeds the limit; the default
-	PolicyShadow  PolicyMode = "shadow"  // evaluates and charges the rules, but allows everything
-	PolicyDeny    PolicyMode = "deny"    // denies everything
-	PolicyAllow   PolicyMode = "allow"   // allows everything
+	PolicyEnforce PolicyMode = "enforce" // denies requests that exceed a rule; the default
+	PolicyShadow  PolicyMode = "shadow"  // evaluates and charges the rules, but allows every request
+	PolicyDeny    PolicyMode = "deny"    // denies every request
+	PolicyAllow   PolicyMode = "allow"   // allows every request
 )
 
 // OnUnavailable selects how the API decides while Redis is unavailable.
@@ -34,15 +34,15 @@ type OnUnavailable string
 
 // The fallbacks of a [Policy].
 const (
-	// OnUnavailableLocal counts in the memory of each function instance, up to
+	// OnUnavailableLocal counts in the memory of each function instance, which allows up to
 	// [Policy.LocalShare] of each limit. It is the default.
 	OnUnavailableLocal OnUnavailable = "local"
-	OnUnavailableAllow OnUnavailable = "allow" // allows everything
-	OnUnavailableDeny  OnUnavailable = "deny"  // denies everything
+	OnUnavailableAllow OnUnavailable = "allow" // allows every request
+	OnUnavailableDeny  OnUnavailable = "deny"  // denies every request
 )
 
 // Policy is a named set of rules that the rate limiter applies together: a request is allowed if
-// every rule allows it. Its JSON form is that of the API.
+// every rule allows it. Its JSON form is the same as in the API.
 type Policy struct {
 	// Name is 1 to 128 characters: letters, digits and . _ : -, starting with a letter or digit.
 	Name string `json:"name"`
@@ -52,37 +52,38 @@ type Policy struct {
 	Mode PolicyMode `json:"mode,omitzero"`
 	// OnUnavailable defaults to [OnUnavailableLocal].
 	OnUnavailable OnUnavailable `json:"on_unavailable,omitzero"`
-	// LocalShare is the part of each limit that one function instance allows while Redis is
-	// unavailable: over 0, up to 1. Defaults to 0.1.
+	// LocalShare is the fraction of each limit that one function instance allows while Redis is
+	// unavailable: greater than 0, up to 1. Defaults to 0.1.
 	LocalShare float64 `json:"local_share,omitzero"`
-	// NoDenyCache makes every check query Redis. By default a function instance remembers a denied
+	// NoDenyCache makes every check query Redis. By default, a function instance caches a denied
 	// key until the denial ends.
 	NoDenyCache bool `json:"no_deny_cache,omitzero"`
-	// Rules are the limits: 1 to 8.
+	// Rules are the limits of the policy: 1 to 8 rules.
 	Rules []Rule `json:"rules"`
-	// Overrides replace the mode or the rules for some keys: up to 1000.
+	// Overrides replace the mode or the rules for some keys. A policy has up to 1000 overrides.
 	Overrides []Override `json:"overrides,omitzero"`
 }
 
-// Rule is one limit of a policy. Its JSON form is that of the API, with the window in milliseconds.
+// Rule is one limit of a policy. Its JSON form is the same as in the API, with the window in
+// milliseconds.
 type Rule struct {
 	// Name is unique in the policy; [Decision.Violated] reports it.
 	Name string `json:"name"`
 	// Algorithm selects how requests are counted. Required.
 	Algorithm Algorithm `json:"algorithm"`
-	// Limit is how many units of cost a window allows: 1 to 1,000,000,000; up to 100,000 with
+	// Limit is the number of units that a window allows: 1 to 1,000,000,000; up to 100,000 with
 	// [AlgorithmSlidingWindow].
 	Limit int64 `json:"limit"`
 	// Window is the length of the window: 1 ms to 366 days, in whole milliseconds.
 	Window time.Duration `json:"-"`
-	// Burst is how many units are allowed at one instant, with [AlgorithmTokenBucket] and
-	// [AlgorithmGCRA] only. Zero means Limit.
+	// Burst is the maximum number of units that are allowed at the same time. Only
+	// [AlgorithmTokenBucket] and [AlgorithmGCRA] support it. Zero means Limit.
 	Burst int64 `json:"burst,omitzero"`
 }
 
 // Override replaces parts of a policy for some keys.
 type Override struct {
-	// Key is one key, or a prefix of keys when it ends with a star: "bot-*".
+	// Key is one key. If it ends with a star, it matches every key with this prefix: "bot-*".
 	Key string `json:"key"`
 	// Mode replaces the policy's mode. Empty keeps it.
 	Mode PolicyMode `json:"mode,omitzero"`

@@ -28,7 +28,7 @@ type problem struct {
 }
 
 // accepts reports whether an answer outside 2xx is a result of the call: its status is one of
-// q.statuses, and its body is a JSON object that the gateway did not write.
+// q.statuses, and its body is a JSON object without the member "message" of a gateway error.
 func (q call) accepts(status int, text []byte) bool {
 	var object map[string]json.RawMessage
 	return slices.Contains(q.statuses, status) && json.Unmarshal(text, &object) == nil && object["message"] == nil
@@ -46,13 +46,14 @@ func (q call) problem(response *http.Response, text []byte) error {
 	return q.gatewayError(response, p.Message)
 }
 
-// isProblem reports whether the answer is one of Sluice, not of a gateway in front of it.
+// isProblem reports whether the answer is a problem document (RFC 9457). A gateway in front of
+// Sluice writes none.
 func isProblem(response *http.Response) bool {
 	mediaType, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	return err == nil && mediaType == "application/problem+json"
 }
 
-// gatewayError returns the error of an answer that has no problem document of Sluice.
+// gatewayError returns the error for an answer without a problem document of Sluice.
 func (q call) gatewayError(response *http.Response, message string) error {
 	e := &Error{
 		Op: q.op, Status: response.StatusCode, RequestID: requestID(response.Header),
@@ -75,12 +76,12 @@ func (q call) gatewayError(response *http.Response, message string) error {
 		e.Code, e.Detail = CodePayloadTooLarge, "the request is too large for the gateway"
 	default:
 		e.Code = CodeUnexpected
-		e.Detail = fmt.Sprintf("the answer, %d%s, is not one of Sluice; check the endpoint", status, message)
+		e.Detail = fmt.Sprintf("the answer, %d%s, is not from Sluice; check the endpoint", status, message)
 	}
 	return e
 }
 
-// asError returns the error of a problem document. Header is nil for a document inside a batch.
+// asError returns the error for a problem document. Header is nil for a document inside a batch.
 func (p problem) asError(op string, header http.Header) *Error {
 	e := &Error{
 		Op: op, Code: p.Code, Status: p.Status, Detail: p.Detail, RequestID: p.Instance, RetryAfter: retryAfter(header),
@@ -105,7 +106,8 @@ func requestID(h http.Header) string {
 	return h.Get("Apigw-Requestid")
 }
 
-// retryAfter reads both forms of the header (RFC 9110, 10.2.3). An invalid header is ignored.
+// retryAfter parses the header Retry-After, which is a number of seconds or a date (RFC 9110,
+// 10.2.3). It returns 0 for an invalid header.
 func retryAfter(h http.Header) time.Duration {
 	text := h.Get("Retry-After")
 	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil {

@@ -13,24 +13,26 @@ type Job struct {
 	// Payload is encoded as JSON and becomes the body of the SQS message: up to 256 KiB. Nil is
 	// JSON's null; a json.RawMessage is sent unchanged.
 	Payload any
-	// Delay makes the job due after this time: up to ten years. Delay and RunAt exclude each other;
-	// without either, the job is due now.
+	// Delay makes the job due after this duration: up to ten years. Set at most one of Delay and
+	// RunAt. If neither is set, the job is due now.
 	Delay time.Duration
 	// RunAt makes the job due at this time. A time in the past means now.
 	RunAt time.Time
 	// ID makes the push idempotent for the deduplication window: if the ID already exists, Push
-	// returns the existing job and enqueues nothing. Defaults to a random ID, which retries of the
-	// same call share.
+	// returns the existing job and enqueues nothing. Defaults to a random ID, which all retries of
+	// one call use.
 	ID string
 	// MaxAttempts is 1 to 100. With 1, the default, the job is finished when SQS accepts it. With
-	// more, its consumer has to acknowledge each attempt.
+	// more attempts, the consumer must acknowledge each attempt.
 	MaxAttempts int
-	// AckTimeout is how long one attempt may take, from its acceptance by SQS to its
-	// acknowledgement, before the next attempt is scheduled. Zero means the API's default.
+	// AckTimeout is the maximum time between the acceptance of an attempt by SQS and its
+	// acknowledgement. After this time, Sluice schedules the next attempt. Zero means the API's
+	// default.
 	AckTimeout time.Duration
-	// Backoff spaces the attempts. Nil means the API's default.
+	// Backoff sets the wait between attempts. Nil means the API's default.
 	Backoff *Backoff
-	// ExpiresAt drops the job if it was not sent to SQS before. The zero time means never.
+	// ExpiresAt is the time at which Sluice drops the job if it was not sent to SQS before. The
+	// zero time means never.
 	ExpiresAt time.Time
 	// Group is the message group, for a FIFO queue.
 	Group string
@@ -42,9 +44,9 @@ type Job struct {
 
 // Backoff is an exponential backoff with full jitter. A zero field means the API's default.
 type Backoff struct {
-	// Initial is the longest wait after the first attempt.
+	// Initial is the maximum wait after the first attempt.
 	Initial time.Duration
-	// Max bounds the wait after any attempt.
+	// Max is the maximum wait after any attempt.
 	Max time.Duration
 	// Multiplier is the factor by which the wait grows with each attempt.
 	Multiplier float64
@@ -57,12 +59,12 @@ type Receipt struct {
 	ID    string   `json:"id"`
 	Queue string   `json:"queue"`
 	State JobState `json:"state"`
-	// RunAt is when the job is due.
+	// RunAt is the time at which the job is due.
 	RunAt   time.Time `json:"run_at"`
 	Attempt int       `json:"attempt"`
 	// Duplicate reports that a job with this ID already existed, and nothing was enqueued.
 	Duplicate bool `json:"duplicate"`
-	// PayloadDiffers reports that the existing job has another payload.
+	// PayloadDiffers reports that the existing job has a different payload.
 	PayloadDiffers bool `json:"payload_differs,omitempty"`
 	// Degraded names the fallback that the API used because a store was unavailable, for example
 	// "enqueue-outbox"; "" if it used none.
@@ -127,8 +129,8 @@ func (b *Backoff) body() *backoffBody {
 	return out
 }
 
-// Push enqueues a job. If the answer is lost, it retries with the same ID, which never enqueues a
-// second job. If Push fails, [Receipt.ID] is the ID to try again with.
+// Push enqueues a job. If the answer is lost, Push retries with the same ID, so that it never
+// enqueues a second job. If Push fails, the caller can retry with [Receipt.ID] as [Job.ID].
 //
 // Errors: [ErrQueueNotFound], [ErrInvalidRequest], [ErrPayloadTooLarge], [ErrStoreUnavailable].
 func (q *Queue) Push(ctx context.Context, j Job) (Receipt, error) {
@@ -155,7 +157,7 @@ func (q *Queue) Push(ctx context.Context, j Job) (Receipt, error) {
 	}
 	out.Degraded = r.header.Get("Sluice-Degraded")
 	if generated != "" && r.uncertain {
-		out.Duplicate = false // the existing job is that of an earlier attempt of this call
+		out.Duplicate = false // an earlier attempt of this call enqueued the job
 	}
 	return out, nil
 }

@@ -35,7 +35,7 @@ func (c *Client) Queue(name string) *Queue { return &Queue{client: c, name: name
 // Name returns the name of the queue.
 func (q *Queue) Name() string { return q.name }
 
-// QueueStats counts the jobs of a queue. Its JSON form is that of the API.
+// QueueStats counts the jobs of a queue. Its JSON form is the same as in the API.
 type QueueStats struct {
 	Name string `json:"name"`
 	// Scheduled is the number of jobs that are not yet due.
@@ -49,9 +49,9 @@ type QueueStats struct {
 	// Dead is the number of jobs whose last attempt failed.
 	Dead int64 `json:"dead"`
 	// Outbox is the number of jobs that were accepted while Redis was unavailable and are not yet
-	// moved to it. It is nil if DynamoDB could not be read.
+	// moved to Redis. It is nil if DynamoDB could not be read.
 	Outbox *int64 `json:"outbox"`
-	// OldestDue is how long the oldest due job has been due; zero if none is.
+	// OldestDue is the time since the oldest due job became due; zero if no job is due.
 	OldestDue time.Duration `json:"-"`
 	// Paused reports whether the queue is paused.
 	Paused bool `json:"paused"`
@@ -115,17 +115,18 @@ func (q *Queue) Resume(ctx context.Context) (QueueStats, error) {
 	return s, err
 }
 
-// RedriveOptions selects the dead jobs to redrive: by ID, or the oldest. IDs and Limit exclude each
-// other.
+// RedriveOptions selects the dead jobs to redrive: by ID, or the oldest. Set at most one of IDs and
+// Limit.
 type RedriveOptions struct {
 	// IDs are the IDs of up to 500 jobs. Jobs that are not dead are skipped.
 	IDs []string
-	// Limit is how many of the oldest jobs to redrive: 1 to 10,000. Defaults to 1,000.
+	// Limit is the maximum number of jobs to redrive, the oldest first: 1 to 10,000. Defaults to
+	// 1,000.
 	Limit int
 }
 
-// Redrive schedules dead jobs again, due now and with attempt 0, and returns how many it moved.
-// Errors: [ErrQueueNotFound], [ErrInvalidRequest].
+// Redrive schedules dead jobs again, due now and with attempt 0, and returns their number. Errors:
+// [ErrQueueNotFound], [ErrInvalidRequest].
 func (q *Queue) Redrive(ctx context.Context, o RedriveOptions) (int64, error) {
 	var b struct {
 		Moved int64 `json:"moved"`
@@ -136,13 +137,13 @@ func (q *Queue) Redrive(ctx context.Context, o RedriveOptions) (int64, error) {
 	}{o.IDs, o.Limit}
 	request := call{method: "POST", body: body, out: &b}
 	if len(o.IDs) == 0 {
-		request.retry = retryUnsent // a second request would move the next jobs
+		request.retry = retryUnsent // a second request would redrive further jobs
 	}
 	err := q.do(ctx, "redriving", request, "redrive")
 	return b.Moved, err
 }
 
-// do carries out a call on the queue itself.
+// do sends a request for the queue itself.
 func (q *Queue) do(ctx context.Context, doing string, request call, action ...string) error {
 	request.op = fmt.Sprintf("%s the queue %q", doing, q.name)
 	if err := checkName(request.op, "queue", q.name); err != nil {

@@ -13,8 +13,8 @@ const minAttempt = 250 * time.Millisecond
 
 // keep renews the lease after each third of its TTL, until ctx ends or the lock is lost.
 //
-// When the parent context ends, keep renews once more and returns. Cleanup then has a full TTL, but
-// a lock that is never unlocked is not held forever.
+// When the parent context ends, keep renews the lease once more and returns. The caller then has a
+// full TTL for its cleanup, and a lock that is never unlocked expires.
 func (l *Lock) keep(ctx context.Context) {
 	defer close(l.stopped)
 	for {
@@ -32,7 +32,7 @@ func (l *Lock) keep(ctx context.Context) {
 	}
 }
 
-// renewalEvent is the reason for which the wait for the next renewal ended.
+// renewalEvent is the reason why the wait for the next renewal ended.
 type renewalEvent int
 
 const (
@@ -73,9 +73,9 @@ func (l *Lock) awaitRenewal(ctx context.Context) renewalEvent {
 	return renewalDue
 }
 
-// extend renews the lease. It tries again until the renewal succeeds, is refused, or the lease can
-// no longer be trusted; the timer ends the lock's context independently of it. It reports false if
-// the lock was lost, unlocked or detached.
+// extend renews the lease. It retries until the renewal succeeds or is refused, or the lease has
+// ended. It reports false if the lock was lost, unlocked or detached. Independently, the timer
+// l.expiry ends the lock's context.
 func (l *Lock) extend(ctx context.Context) bool {
 	for failures := 0; ; failures++ {
 		left := time.Until(l.ValidUntil())
@@ -92,7 +92,8 @@ func (l *Lock) extend(ctx context.Context) bool {
 		if e, ok := errors.AsType[*Error](err); ok {
 			wait = max(wait, e.RetryAfter)
 		}
-		// Fit several attempts into the rest of the lease, but do not send many at its end.
+		// Wait at most a third of the remaining lease, so that several attempts fit, and at least
+		// 1/50 of the TTL, so that few attempts are sent at the end of the lease.
 		wait = max(min(wait, time.Until(l.ValidUntil())/3), l.o.TTL/50)
 		if !pause(ctx, wait) {
 			return false
@@ -104,7 +105,7 @@ func (l *Lock) extend(ctx context.Context) bool {
 type renewalOutcome int
 
 const (
-	renewalFailed  renewalOutcome = iota // may be tried again
+	renewalFailed  renewalOutcome = iota // may be retried
 	renewalGranted                       // the lease is extended
 	renewalLost                          // the lock is lost
 )
@@ -115,7 +116,7 @@ func (l *Lock) apply(renewed lease, err error) renewalOutcome {
 	defer l.mu.Unlock()
 
 	switch {
-	case l.lost != nil: // the answer is too late, and a lost lock stays lost
+	case l.lost != nil: // the answer is too late: the lock is already lost
 		return renewalLost
 	case errors.Is(err, ErrLockNotHeld):
 		l.lose(err)
@@ -123,7 +124,7 @@ func (l *Lock) apply(renewed lease, err error) renewalOutcome {
 	case err != nil:
 		l.failure = err
 		if !time.Now().Before(l.lease.until()) {
-			return renewalLost // the timer is about to record it
+			return renewalLost // the timer is about to record the loss
 		}
 		return renewalFailed
 	case renewed.fence != l.fence:
@@ -145,7 +146,7 @@ func renewal(t target, o LockOptions, out *leaseBody) call {
 	}
 }
 
-// renew extends a lease, with the client's retries.
+// renew extends a lease. It retries up to Config.Retries times.
 func (c *Client) renew(ctx context.Context, t target, o LockOptions) (lease, error) {
 	var b leaseBody
 	r, err := c.do(ctx, renewal(t, o, &b))
@@ -156,13 +157,13 @@ func (c *Client) renew(ctx context.Context, t target, o LockOptions) (lease, err
 func (c *Client) renewOnce(ctx context.Context, t target, o LockOptions, timeout time.Duration) (lease, error) {
 	var b leaseBody
 	q := renewal(t, o, &b)
-	q.timeout = max(timeout, time.Millisecond) // zero would mean the client's
+	q.timeout = max(timeout, time.Millisecond) // zero would mean Config.Timeout
 	r, err := c.once(ctx, q)
 	return b.lease(o.TTL, r.started), err
 }
 
-// release releases a lock. If an earlier attempt may have released it, an answer that the lock is
-// not held is a success.
+// release releases a lock. If an earlier attempt may have released the lock, the answer "not held"
+// is a success.
 func (c *Client) release(ctx context.Context, t target, o LockOptions) error {
 	r, err := c.do(ctx, call{
 		op: "releasing " + t.String(), method: "POST", path: t.path("release"),

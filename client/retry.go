@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// retryPolicy selects the failures after which a call may be sent again.
+// retryPolicy selects the failures after which a call is retried.
 type retryPolicy int
 
 const (
-	// retryIdempotent is for calls whose repetition has no further effect.
+	// retryIdempotent is for idempotent calls.
 	retryIdempotent retryPolicy = iota
 	// retryAvailable is like retryIdempotent, but returns store_unavailable immediately, for
 	// callers that do not want to wait for the store.
 	retryAvailable
-	// retryUnsent is for calls whose repetition would have a second effect. They are sent again
-	// only if the request certainly never reached the API.
+	// retryUnsent is for calls that are not idempotent. They are retried only if the request
+	// certainly never reached the API.
 	retryUnsent
 )
 
@@ -41,7 +41,7 @@ func (p retryPolicy) allows(e *Error) bool {
 	}
 }
 
-// uncertain reports whether the API may have carried out the call in spite of the error.
+// uncertain reports whether the API may have carried out the call despite the error.
 func (e *Error) uncertain() bool {
 	switch e.Code {
 	case CodeUnreachable:
@@ -53,7 +53,7 @@ func (e *Error) uncertain() bool {
 	}
 }
 
-// neverSent reports whether err is that of a connection that was never established.
+// neverSent reports whether err occurred before the connection was established.
 func neverSent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
@@ -68,13 +68,13 @@ func permanent(err error) bool {
 const (
 	firstBackoff = 100 * time.Millisecond
 	maxBackoff   = 5 * time.Second
-	// maxRetryAfter is the longest Retry-After for which the client waits. It returns an error with
-	// a longer one to the caller.
+	// maxRetryAfter is the longest Retry-After for which the client waits. If an error has a longer
+	// Retry-After, the client returns the error to the caller.
 	maxRetryAfter = 30 * time.Second
 )
 
-// backoff returns how long to wait after failure number attempt, from 0: exponential with full
-// jitter, in addition to the Retry-After of the answer.
+// backoff returns the wait after failure number attempt, from 0: the Retry-After of the answer plus
+// an exponential backoff with full jitter.
 //
 // See https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/.
 func backoff(attempt int, retryAfter time.Duration) time.Duration {
@@ -82,8 +82,8 @@ func backoff(attempt int, retryAfter time.Duration) time.Duration {
 	return retryAfter + rand.N(most)
 }
 
-// pause waits for d and returns true. If ctx ends earlier, it returns false, immediately if its
-// deadline shows that in advance.
+// pause waits for d and returns true. If ctx ends earlier, it returns false. If the deadline of ctx
+// is less than d away, it returns false immediately.
 func pause(ctx context.Context, d time.Duration) bool {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
 		return false

@@ -2,15 +2,15 @@ package client
 
 import "context"
 
-// Semaphore is a handle for a semaphore, which has up to a number of concurrent holders. A
-// semaphore and a lock of the same name are independent. It is safe for concurrent use.
+// Semaphore is a handle for a semaphore, which grants a limited number of permits. A semaphore and
+// a lock of the same name are independent. A Semaphore is safe for concurrent use.
 type Semaphore struct {
 	client *Client
 	target target
 }
 
 // Semaphore returns a handle for a semaphore with capacity permits, 1 to 10,000. The API does not
-// store the capacity: each acquire compares its own with the permits in use.
+// store the capacity: each acquire compares its own capacity with the number of permits in use.
 func (c *Client) Semaphore(name string, capacity int) *Semaphore {
 	return &Semaphore{client: c, target: target{kind: semaphores, name: name, capacity: capacity}}
 }
@@ -39,7 +39,7 @@ func (s *Semaphore) acquire(ctx context.Context, o LockOptions, try bool) (*Lock
 	return s.client.acquire(ctx, s.target, o, try)
 }
 
-// Resume continues to hold the permit of a token, as [Client.Resume] does for a lock.
+// Resume takes over the permit of a token, as [Client.Resume] does for a lock.
 func (s *Semaphore) Resume(ctx context.Context, token string, o LockOptions) (*Lock, error) {
 	return s.client.resume(ctx, s.target, token, o)
 }
@@ -57,7 +57,8 @@ func (s *Semaphore) Inspect(ctx context.Context) (LockState, error) {
 	return s.client.inspect(ctx, s.target, "")
 }
 
-// ForceRelease releases every permit, and returns how many there were. See [Client.ForceRelease].
+// ForceRelease releases every permit, and returns the number of released permits. See
+// [Client.ForceRelease].
 func (s *Semaphore) ForceRelease(ctx context.Context) (int, error) {
 	return s.client.force(ctx, s.target, "")
 }

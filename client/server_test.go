@@ -15,7 +15,8 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// server records its requests. The function answer of serve answers request number n, from 0.
+// server is an HTTP server that records its requests. In serve, the function answer handles request
+// number n, from 0.
 type server struct {
 	*httptest.Server
 	mu       sync.Mutex

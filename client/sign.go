@@ -57,7 +57,7 @@ func serviceOf(host string) (service, region string) {
 	return service, ""
 }
 
-// sign adds the signature. Body is the body of the request.
+// sign signs the request r with the given body.
 func (s *signer) sign(ctx context.Context, r *http.Request, body []byte) error {
 	provider, region, err := s.identity(ctx)
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *signer) sign(ctx context.Context, r *http.Request, body []byte) error {
 	return nil
 }
 
-// identity returns the credentials and the region. It loads the default configuration of the AWS
-// SDK when it is first needed, and tries again with the next request if that failed.
+// identity returns the credentials and the region. If Config lacks one of them, identity loads the
+// default configuration of the AWS SDK. If this fails, the next request loads it again.
 func (s *signer) identity(ctx context.Context) (aws.CredentialsProvider, string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -75,7 +75,7 @@ func TestUnlock(t *testing.T) {
 				})
 				<-l.Context().Done()
 				fence, _ := b.api.Holder(lock)
-				require.Equal(b, l.Fence(), fence, "the store still holds it")
+				require.Equal(b, l.Fence(), fence, "the store still holds the lock")
 				require.ErrorIs(b, l.Unlock(b.Context()), client.ErrStoreUnreachable)
 				fence, _ = b.api.Holder(lock)
 				require.Zero(b, fence)
@@ -100,7 +100,7 @@ func TestUnlock(t *testing.T) {
 			err := l.Unlock(b.Context())
 			require.ErrorIs(b, err, client.ErrStoreUnavailable)
 			require.LessOrEqual(b, time.Since(started), 10*time.Second)
-			require.ErrorIs(b, context.Cause(l.Context()), client.ErrUnlocked, "the context has ended nevertheless")
+			require.ErrorIs(b, context.Cause(l.Context()), client.ErrUnlocked, "the context ends despite the failure")
 			b.api.Inject(nil)
 			if time.Now().Before(l.ValidUntil()) {
 				require.NoError(b, l.Unlock(b.Context()))
@@ -123,7 +123,7 @@ func TestUnlock(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				inBubble(t, func(b bubble) {
 					l := acquire(b)
-					test.happens(b.api) // before a renewal reveals it
+					test.happens(b.api) // before a renewal detects the loss
 					err := l.Unlock(b.Context())
 					require.ErrorIs(b, err, client.ErrLockNotHeld)
 					require.ErrorIs(b, err, test.cause)
@@ -201,7 +201,7 @@ func TestResume(t *testing.T) {
 			require.NoError(b, err)
 			require.Equal(b, first.Fence(), second.Fence())
 			pass(3 * ttl)
-			require.NoError(b, second.Err(), "the new holder renews it")
+			require.NoError(b, second.Err(), "the new holder renews the lease")
 			require.NoError(b, second.Unlock(b.Context()))
 		})
 	})
@@ -221,10 +221,11 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// pass waits on the clock of testing/synctest.
+// pass waits for d on the clock of testing/synctest.
 func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // not the real clock
 
-// slowTransport delays each renewal, and then sends it although its context may have ended.
+// slowTransport delays each renewal, and then sends it even if the context of the request has
+// ended.
 type slowTransport struct {
 	api   *fakeapi.API
 	delay time.Duration

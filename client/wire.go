@@ -43,7 +43,7 @@ func ceilMillis(d time.Duration) int64 {
 	return ms
 }
 
-// ceilMillisOrNil keeps nil, which leaves the field out of the request.
+// ceilMillisOrNil returns nil for nil, so that the request omits the field.
 func ceilMillisOrNil(d *time.Duration) *int64 {
 	if d == nil {
 		return nil
@@ -52,7 +52,7 @@ func ceilMillisOrNil(d *time.Duration) *int64 {
 }
 
 // instant formats t as the API does. It rounds up to a millisecond, so that a job is never due
-// early. The zero time is "".
+// early. The result is "" for the zero time.
 func instant(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -60,7 +60,7 @@ func instant(t time.Time) string {
 	return t.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond).Format("2006-01-02T15:04:05.000Z")
 }
 
-// encodePayload encodes the payload of a job. Nil is JSON's null.
+// encodePayload encodes the payload of a job. It encodes nil as JSON's null.
 func encodePayload(v any) (json.RawMessage, error) {
 	text, err := encodeJSON(v)
 	if err != nil {
@@ -82,7 +82,7 @@ func encodeJSON(v any) ([]byte, error) {
 }
 
 // pathTo joins segments to a path. Like the AWS SDK, it escapes every character except the
-// unreserved ones of RFC 3986.
+// unreserved characters of RFC 3986.
 func pathTo(segments ...string) string {
 	var b strings.Builder
 	for _, s := range segments {

@@ -18,11 +18,11 @@ import (
 	"github.com/sluicehq/sluice/localstack/tofu"
 )
 
-// functionsMinor is the first minor version of OpenTofu and of Terraform that supports functions of
-// providers.
+// functionsMinor is the minor version, 1.8, in which OpenTofu and Terraform added provider
+// functions.
 const functionsMinor = 8
 
-// runDemo starts the system and runs the demo on it.
+// runDemo starts the system, runs the demo and stops the system.
 func runDemo(ctx context.Context, withoutTofu bool, out, errOut io.Writer) error {
 	_, _ = fmt.Fprintln(out, "Starting Redis, SQS, DynamoDB and the four functions on this machine…")
 	started := time.Now()
@@ -65,7 +65,7 @@ func demoOn(ctx context.Context, s *stack.Stack, withoutTofu bool, out, errOut i
 		},
 	}
 	if tool, err := tofu.Find(ctx, root, functionsMinor); err == nil && !withoutTofu {
-		_, _ = fmt.Fprintf(errOut, "building the Terraform provider for %s %s (a minute, the first time)…\n", tool.Name,
+		_, _ = fmt.Fprintf(errOut, "building the Terraform provider for %s %s (a minute the first time)…\n", tool.Name,
 			tool.Version)
 		if cfg.Tofu, err = openWorkspace(ctx, tool, root, dir, s.APIURL); err != nil {
 			return err
@@ -75,7 +75,8 @@ func demoOn(ctx context.Context, s *stack.Stack, withoutTofu bool, out, errOut i
 	return demo.Run(ctx, cfg)
 }
 
-// openWorkspace builds the provider and makes a workspace whose provider uses the API at api.
+// openWorkspace builds the provider and creates a workspace in which the provider calls the API at
+// the URL api.
 func openWorkspace(ctx context.Context, tool tofu.Tool, root, dir, api string) (*tofu.Workspace, error) {
 	provider, work := filepath.Join(dir, "provider"), filepath.Join(dir, "work")
 	if err := errors.Join(os.Mkdir(provider, 0o700), os.Mkdir(work, 0o700)); err != nil {
@@ -87,7 +88,7 @@ func openWorkspace(ctx context.Context, tool tofu.Tool, root, dir, api string) (
 	return tool.Open(work, provider, "SLUICE_ENDPOINT="+api, "SLUICE_AUTH=none")
 }
 
-// runSluice runs the command line `sluice` from source.
+// runSluice compiles and runs the sluice command line, with input as its standard input.
 func runSluice(ctx context.Context, root, api, input string, args []string) (string, error) {
 	args = append([]string{"run", "./cmd/sluice", "--endpoint", api, "--auth", "none"}, args...)
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own arguments

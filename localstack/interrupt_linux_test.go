@@ -14,13 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal opens a pseudo-terminal: the side of the user, and the side of the programs.
+// openTerminal opens a pseudo-terminal. It returns the end that plays the user and the end that the
+// programs use as their terminal.
 func openTerminal(t *testing.T) (user, programs *os.File) {
 	t.Helper()
 	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = user.Close() })
-	require.NoError(t, unix.IoctlSetPointerInt(int(user.Fd()), unix.TIOCSPTLCK, 0)) // unlocks it
+	require.NoError(t, unix.IoctlSetPointerInt(int(user.Fd()), unix.TIOCSPTLCK, 0)) // unlocks the end of the programs
 	number, err := unix.IoctlGetInt(int(user.Fd()), unix.TIOCGPTN)
 	require.NoError(t, err)
 	programs, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|syscall.O_NOCTTY, 0)

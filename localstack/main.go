@@ -29,8 +29,8 @@ Commands:
 Flags:
 `
 
-// errUsage means that the command line is wrong and that its usage was printed.
-var errUsage = errors.New("wrong usage")
+// errUsage reports an invalid command line. The usage has already been printed.
+var errUsage = errors.New("invalid command line")
 
 func main() {
 	redisconn.SilenceDriver()
@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 		flags.Usage()
 		return errUsage
 	}
-	if flags.Parse(args[1:]) != nil { // it has printed the error and the usage
+	if flags.Parse(args[1:]) != nil { // Parse has printed the error and the usage
 		return errUsage
 	}
 	if flags.NArg() > 0 {
@@ -93,14 +93,14 @@ func (o *options) register(f *flag.FlagSet) {
 	f.StringVar(&o.api, "api-addr", "127.0.0.1:4000", "`address` of the API")
 	f.StringVar(&o.aws, "aws-addr", "127.0.0.1:4566", "`address` of SQS, DynamoDB and the Lambda Runtime API")
 	f.StringVar(&o.redis, "redis", "",
-		"`URL` of the Redis to use (default: start a redis-server, or miniredis if there is none on the PATH)")
+		"`URL` of the Redis to use (default: start redis-server, or an embedded miniredis if redis-server is missing)")
 	f.StringVar(&o.queues, "queues", "orders,emails",
 		"`names` of the queues, separated by commas; a name that ends in .fifo is a FIFO queue")
-	f.StringVar(&o.ready, "ready-file", "", "`path` of a JSON file that is written when the system is up")
+	f.StringVar(&o.ready, "ready-file", "", "`path` of a JSON file to write when the system is up")
 	f.StringVar(&o.log, "log", "",
 		"`path` of a file for the output of the functions, or - for the terminal (default: discarded)")
 	f.IntVar(&o.processes, "functions", 4, "number of processes of each function")
-	f.IntVar(&o.lockNodes, "lock-nodes", 3, "number of further Redis servers for quorum locks; 0 disables them")
+	f.IntVar(&o.lockNodes, "lock-nodes", 3, "number of additional Redis servers for quorum locks; 0 disables them")
 	f.DurationVar(&o.tick, "tick", time.Minute, "interval between invocations of the dispatcher")
 	f.Var(&o.consumers, "consumer", "`queue=folder` of a Lambda function that receives the messages of the queue, "+
 		"for example orders=./localstack/sampleconsumer; may be repeated")
@@ -109,7 +109,7 @@ func (o *options) register(f *flag.FlagSet) {
 	f.BoolVar(&o.iam, "require-iam", false, "answer 403 to requests without a signature")
 }
 
-// consumers is a flag that may be repeated.
+// consumers is a repeatable flag. It maps a queue to the folder of its consumer function.
 type consumers map[string]string
 
 // String implements flag.Value.
@@ -128,7 +128,7 @@ func (c *consumers) Set(text string) error {
 	return nil
 }
 
-// isTerminal reports whether out is a terminal that may show colours. See https://no-color.org.
+// isTerminal reports whether out is a terminal and NO_COLOR is not set. See https://no-color.org.
 func isTerminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	if !ok || os.Getenv("NO_COLOR") != "" {

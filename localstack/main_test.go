@@ -21,12 +21,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// These tests run the local stack as a program, like a user.
+// These tests start the local stack as a separate process, as a user does.
 
-// patience bounds a start on a busy machine, which may have to compile the functions.
+// patience is the timeout of a start, which may have to compile the functions on a busy machine.
 const patience = 3 * time.Minute
 
-// program is the path of the local stack, which is built once.
+// program is the path of the local stack's binary. TestMain builds it once.
 var program string
 
 func TestMain(m *testing.M) {
@@ -80,7 +80,7 @@ func up(t *testing.T, env []string, args ...string) *running {
 	require.Eventually(t, func() bool {
 		text, err := os.ReadFile(file) //nolint:gosec // the test's own file
 		return err == nil && json.Unmarshal(text, &r.ready) == nil
-	}, patience, 5*time.Millisecond, "the ready file exists and is complete")
+	}, patience, 5*time.Millisecond, "the ready file must exist and be complete")
 	return r
 }
 
@@ -136,7 +136,7 @@ func TestUp(t *testing.T) {
 		}
 	})
 
-	t.Run("no redis-server: runs on miniredis and says so", func(t *testing.T) {
+	t.Run("no redis-server: runs on miniredis and reports it", func(t *testing.T) {
 		t.Parallel()
 		s := up(t, append(os.Environ(), "REDIS_SERVER=", "PATH="+pathWithout(t, "redis-server", "valkey-server")))
 		require.NoError(t, s.Process.Signal(syscall.SIGTERM))
@@ -163,7 +163,7 @@ func TestUp(t *testing.T) {
 				os.Environ(), `the queue "x", which is not among --queues`},
 			"the given Redis does not answer": {[]string{"--redis", "redis://user:secret@127.0.0.1:1"}, os.Environ(),
 				"the Redis at redis://user:xxxxx@127.0.0.1:1 does not answer; start it, or leave --redis out"},
-			"the given Redis is no URL": {[]string{"--redis", "localhost:6379"}, os.Environ(),
+			"the given Redis is not a URL": {[]string{"--redis", "localhost:6379"}, os.Environ(),
 				"give a redis:// or rediss:// URL"},
 			"the name of a queue is invalid": {[]string{"--queues", "or/ders"}, os.Environ(), `the queue "or/ders"`},
 		} {
@@ -184,14 +184,14 @@ func TestUp(t *testing.T) {
 				}
 				require.Len(t, lines, 1, "%s", errOut.String())
 				require.Contains(t, lines[0], tc.want)
-				require.NotContains(t, lines[0], "secret", "a password is never printed")
+				require.NotContains(t, lines[0], "secret", "the error must not contain the password")
 			})
 		}
 	})
 }
 
-// The stack starts in under three seconds once it is built. The best of three starts counts,
-// because other tests use the machine.
+// TestUpTime requires that a built stack starts in less than three seconds. It measures the fastest
+// of three starts, because other tests use the machine.
 func TestUpTime(t *testing.T) {
 	best := time.Hour
 	for range 3 {
@@ -204,8 +204,8 @@ func TestUpTime(t *testing.T) {
 	require.Less(t, best, 3*time.Second)
 }
 
-// pathWithout returns a PATH on which every program of this machine exists except the missing ones.
-// Without a C compiler on the PATH, go would compile everything again.
+// pathWithout returns a PATH with every program of the current PATH except missing. It keeps the C
+// compiler, because without one, go disables cgo and compiles every package again.
 func pathWithout(t *testing.T, missing ...string) string {
 	t.Helper()
 	dir := t.TempDir()

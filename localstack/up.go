@@ -61,7 +61,7 @@ func splitNames(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// openLog opens the destination of the functions' output.
+// openLog returns the destination of the functions' output: a file, the terminal or [io.Discard].
 func openLog(path string, terminal io.Writer) (io.Writer, func(), error) {
 	switch path {
 	case "":
@@ -80,7 +80,7 @@ func banner(out io.Writer, s *stack.Stack, took time.Duration) {
 	redis := s.RedisURL
 	switch s.RedisKind {
 	case "redis-server":
-		redis += " (a redis-server of this stack; its data are deleted with it)"
+		redis += " (a redis-server of this stack; Ctrl-C deletes its data)"
 	case "miniredis":
 		redis += " (embedded miniredis: there is no redis-server on the PATH)"
 	}
@@ -98,7 +98,7 @@ func banner(out io.Writer, s *stack.Stack, took time.Duration) {
 	_, _ = fmt.Fprintf(out, "  curl -s %s/v1/health\n\nCtrl-C stops it.\n", s.APIURL)
 }
 
-// writeReady writes the ready file atomically, so that a reader never sees a part of it.
+// writeReady writes the ready file atomically, so that no reader sees a partial file.
 func writeReady(path string, s *stack.Stack) error {
 	text, err := json.MarshalIndent(map[string]any{
 		"api_url": s.APIURL, "aws_endpoint": s.AWSEndpoint, "redis_url": s.RedisURL, "queues": s.QueueURLs,

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the Terraform module, its examples and the LocalStack configuration without an AWS account:
 # format, validation, tests, and plans with the real schema of the AWS provider (tools/awsstub). It
-# works on a copy, so that no lock file of the stand-in disturbs a later `tofu init`.
+# works on a copy: a lock file with the stand-in's checksum would break a later `tofu init`.
 #
 #   tools/check-module.sh            all folders
 #   tools/check-module.sh minimal    the folders whose name contains "minimal"
@@ -18,7 +18,7 @@ unset TF_DATA_DIR TF_CLI_ARGS
 TF_CLI_CONFIG_FILE=$(tools/awsstub/mirror.sh .cache/awsstub)
 export TF_CLI_CONFIG_FILE TF_IN_AUTOMATION=1 CHECKPOINT_DISABLE=1
 
-# The mirror contains the provider sluicehq/sluice too, in a version that satisfies every example.
+# Add the provider sluicehq/sluice to the mirror, in a version that every example accepts.
 platform=$(go env GOOS)_$(go env GOARCH)
 (cd terraform/provider && go build -o ../../.cache/awsstub/sluice .)
 for host in registry.opentofu.org registry.terraform.io; do
@@ -33,7 +33,7 @@ mkdir -p "$work/localstack"
 cp -R terraform "$work/terraform"
 cp -R localstack/compose "$work/localstack/compose"
 find "$work" \( -name .terraform -o -name .terraform.lock.hcl -o -name 'terraform.tfstate*' \) -prune -exec rm -rf {} +
-# Small zips in place of those of `make package`: a plan needs only their digests.
+# Use small zips instead of the packages that `make package` builds: a plan needs only digests.
 mkdir -p "$work/dist/amd64"
 cp terraform/module/tests/packages/*.zip "$work/dist"
 cp terraform/module/tests/packages/*.zip "$work/dist/amd64"
@@ -58,7 +58,7 @@ check() {
   fi
 }
 
-# The stand-in must report the errors that the provider would; otherwise the checks prove nothing.
+# Check the stand-in first: like the real provider, it must reject a misspelt and a read-only argument.
 mkdir "$work/canary"
 printf 'resource "aws_sqs_queue" "q" {\n  nmae = "a misspelt argument"\n}\n\nresource "aws_sqs_queue" "r" {\n  arn = "what only AWS decides"\n}\n' >"$work/canary/main.tf"
 (cd "$work/canary" && "$tool" init -backend=false -input=false -no-color >/dev/null)
@@ -70,7 +70,7 @@ found=$(cd "$work/canary" && "$tool" validate -no-color 2>&1 || true)
 
 jobs_failed=0
 if [[ terraform/module == *"$only"* ]]; then
-  # The test files of the module run concurrently, each in a process of its own.
+  # The module's test files run concurrently: up to three processes, one for each file.
   (cd "$work/terraform/module" && "$tool" init -backend=false -input=false -no-color >/dev/null)
   suites=("$work"/terraform/module/tests/*.tftest.hcl)
   running=()

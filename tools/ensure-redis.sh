@@ -3,8 +3,8 @@
 #
 # If REDIS_SERVER is set, it selects the program, and this script only checks that it exists.
 # Otherwise redis-server or valkey-server must be on the PATH. If neither is, the script installs
-# Debian's redis-server where it can (as root, or with sudo without a password), or prints the
-# command to type.
+# Debian's redis-server. It can do this as root, or if sudo needs no password; otherwise it prints
+# the command to run.
 set -euo pipefail
 
 if [ -n "${REDIS_SERVER:-}" ]; then
@@ -34,7 +34,7 @@ log=$(mktemp)
 export DEBIAN_FRONTEND=noninteractive
 if ! { "${as_root[@]}" apt-get update -qq && "${as_root[@]}" apt-get install -y -qq --no-install-recommends redis-server; } >"$log" 2>&1; then
   cat "$log" >&2
-  echo "apt-get could not install redis-server. Install Redis 6.2 or later by hand, then run this again." >&2
+  echo "apt-get could not install redis-server. Install Redis 6.2 or later manually, then run this script again." >&2
   exit 1
 fi
 rm -f "$log"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes sure that the provider's tests find tofu or terraform in version 1.12 or later, which
-# support resource identity. If neither is on the PATH, it builds OpenTofu once into .cache/bin.
+# Makes sure that the provider's tests find tofu or terraform in version 1.12 or later: they need
+# resource identity. If neither is found, the script builds OpenTofu once, into .cache/bin.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,5 +10,5 @@ for tool in tofu .cache/bin/tofu terraform; do
   version=$("$tool" version 2>/dev/null | sed -nE 's/^(OpenTofu|Terraform) v1\.([0-9]+).*/\2/p' | head -1)
   if [ "${version:-0}" -ge 12 ]; then exit 0; fi
 done
-echo "no tofu or terraform of 1.12 or later is on the PATH"
+echo "neither tofu nor terraform 1.12 or later is on the PATH; building OpenTofu"
 exec make --no-print-directory tofu

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Lints the Terraform module, its examples and the LocalStack configuration: tflint checks the
-# language, and trivy checks security. Each exception has a reason, in terraform/.tflint.hcl or next
-# to "trivy:ignore".
+# language, and trivy checks security. Exceptions and their reasons are in terraform/.tflint.hcl and
+# in "trivy:ignore" comments.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,8 +15,8 @@ trap 'rm -rf "$work"' EXIT
 failed=0
 config=$PWD/terraform/.tflint.hcl
 for folder in terraform/module terraform/module/modules/* terraform/examples/* localstack/compose; do
-  # Examples without tests are snippets of the provider's documentation. The acceptance tests of the
-  # provider validate them.
+  # Examples without tests are snippets of the provider's documentation. The provider's acceptance
+  # tests validate these snippets.
   if [[ $folder == terraform/examples/* ]] && [ ! -d "$folder/tests" ]; then continue; fi
   copy=$work/$folder
   mkdir -p "$copy/dist/amd64"
@@ -29,13 +29,13 @@ echo "tflint: done"
 rm -rf "$work"/*
 cp -R terraform "$work/terraform"
 find "$work" \( -name .terraform -o -name tests \) -prune -exec rm -rf {} +
-# trivy checks the resources that the examples create. A further example covers an existing VPC
-# without endpoints of the module.
+# trivy checks the resources that the examples create. Add an example with an existing VPC in which
+# the module creates no endpoints.
 cp -R "$work/terraform/examples/existing-vpc" "$work/terraform/examples/without-endpoints"
 sed -i.orig 's/create_endpoints = true/create_endpoints = false/' "$work/terraform/examples/without-endpoints/main.tf"
 "$trivy" "$work/terraform" || failed=1
 
-# Without the exceptions, trivy must report findings; otherwise it checks nothing.
+# Check trivy itself: with the exceptions of one file disabled, it must report findings.
 sed -i.orig 's/trivy:ignore/excused/' "$work/terraform/module/security_groups.tf"
-if "$trivy" "$work/terraform" >/dev/null 2>&1; then echo "trivy does not report the exception in security_groups.tf" >&2; failed=1; fi
+if "$trivy" "$work/terraform" >/dev/null 2>&1; then echo "trivy reports nothing although the exceptions in security_groups.tf are disabled" >&2; failed=1; fi
 exit "$failed"

@@ -19,7 +19,7 @@ up)
 deploy)
   tool=${TOFU:-$(command -v tofu || command -v terraform || true)}
   [ -n "$tool" ] || { echo "neither tofu nor terraform is on the PATH. Install OpenTofu 1.8 or later" >&2; exit 1; }
-  curl --fail --silent http://localhost:4566/_localstack/health >/dev/null || { echo "LocalStack does not answer. Run: make localstack-up" >&2; exit 1; }
+  curl --fail --silent http://localhost:4566/_localstack/health >/dev/null || { echo "LocalStack does not respond. Run: make localstack-up" >&2; exit 1; }
   case "$(uname -m)" in arm64 | aarch64) arch=arm64 lambda=arm64 ;; *) arch=amd64 lambda=x86_64 ;; esac
   (cd tools/packager && go run . -root ../.. -out ../../dist -arch "$arch")
   "$tool" -chdir=localstack/compose init -input=false

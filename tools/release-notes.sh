@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the section of CHANGELOG.md that describes a version, without its heading. It fails if
-# there is no such section or if the section is empty.
+# Prints the section of CHANGELOG.md that describes a version, without its heading. It fails if the
+# section is missing or empty.
 #
 #   tools/release-notes.sh v1.2.3
 set -euo pipefail

@@ -1,5 +1,5 @@
-// Command bare is the floor of a Lambda function's binary: a handler that does nothing, with the
-// same clients as Sluice's.
+// Command bare is the baseline for the start time of a Lambda function: a handler that does nothing,
+// with the same AWS and Redis clients as Sluice's functions.
 package main
 
 import (

@@ -1,9 +1,9 @@
 // Package measure compares several ways to do the same work. They take turns within one run on one
 // machine, over several rounds.
 //
-// A ratio is computed within each round, in which both sides ran under the same conditions. The
-// median of the ratios is reported with its spread. Absolute times depend on the machine more than
-// on the code.
+// A ratio compares two results of the same round, so both contenders ran under the same conditions.
+// The report shows the median of the ratios and their spread. Absolute times depend on the machine
+// more than on the code.
 package measure
 
 import (
@@ -17,17 +17,18 @@ import (
 // Plan sets the number and the length of the rounds.
 type Plan struct {
 	Rounds int
-	Slice  time.Duration // of each contender in each round
+	Slice  time.Duration // measured time of each contender in each round
 }
 
 // Contender is one way to do the work.
 type Contender struct {
 	Name string
-	// Op does the work once. Worker numbers the goroutine; n counts its calls.
+	// Op does the work once. worker is the goroutine's number, and n the number of the goroutine's
+	// earlier calls in this round.
 	Op func(ctx context.Context, worker, n int) error
 	// Units is the amount of work in one Op. Default 1.
 	Units int
-	// Before prepares a round and is not measured. Default: nothing.
+	// Before prepares each round; its time is not measured. Default: nothing.
 	Before func(ctx context.Context) error
 }
 
@@ -37,7 +38,7 @@ type Samples map[string][]float64
 // Throughput returns units of work per second, with the given number of goroutines.
 func Throughput(ctx context.Context, plan Plan, workers int, contenders []Contender) (Samples, error) {
 	out := make(Samples)
-	for round := -1; round < plan.Rounds; round++ { // the first one warms up and does not count
+	for round := -1; round < plan.Rounds; round++ { // round -1 warms up and is not recorded
 		for i := range contenders {
 			c := contenders[(i+max(round, 0))%len(contenders)]
 			slice := plan.Slice
@@ -87,7 +88,8 @@ func (c Contender) rate(ctx context.Context, slice time.Duration, workers int) (
 	return float64(total*max(c.Units, 1)) / took.Seconds(), nil
 }
 
-// Ratio returns the median, the lowest and the highest of ours over theirs, round by round.
+// Ratio divides ours by theirs in each round, and returns the median, the lowest and the highest
+// quotient.
 func (s Samples) Ratio(ours, theirs string) (median, low, high float64) {
 	ratios := make([]float64, len(s[ours]))
 	for i := range ratios {

@@ -18,7 +18,7 @@ func TestContendersTakeTurnsAndAreComparedRoundByRound(t *testing.T) {
 		return measure.Contender{
 			Name: name, Before: func(context.Context) error { order = append(order, name); return nil },
 			Op: func(context.Context, int, int) error {
-				for started := time.Now(); time.Since(started) < cost; { //nolint:revive // work, not sleep
+				for started := time.Now(); time.Since(started) < cost; { //nolint:revive // a busy loop: real work, not sleep
 				}
 				return nil
 			},

@@ -11,7 +11,7 @@ const (
 	headlineEnd   = "<!-- end of headlines -->"
 )
 
-// headline selects a row for the README and says in words what it measures.
+// headline selects a row for the README, and describes its measurement in words.
 type headline struct {
 	id, work, against string
 	words             string
@@ -30,8 +30,8 @@ func headlines() []headline {
 	}
 }
 
-// Headlines renders the rows that the README shows, as a Markdown table. Rows that were not
-// measured are left out.
+// Headlines renders the rows that the README shows, as a Markdown table. It omits rows that were not
+// measured.
 func Headlines(rows []Row) string {
 	var b strings.Builder
 	b.WriteString("| | Sluice | peer | ratio |\n| --- | --- | --- | --- |\n")
@@ -45,7 +45,8 @@ func Headlines(rows []Row) string {
 	return b.String()
 }
 
-// advantage is the target's ratio where the row has one, and otherwise that of its two quantities.
+// advantage returns the row's ratio. If the row's value is a quantity, advantage computes the ratio
+// of Theirs to Ours.
 func (r Row) advantage() string {
 	if r.Unit == "" {
 		return r.quantity(r.Value)

@@ -43,7 +43,8 @@ func Bars(path, title, unit string, bars []Bar) error {
 	return save(p, path)
 }
 
-// Distribution writes cumulative distributions of durations in ms, on a logarithmic axis.
+// Distribution writes cumulative distributions of durations as an SVG file. The axis of durations is
+// in ms and logarithmic.
 func Distribution(path, title string, names []string, samples map[string][]float64) error {
 	const least = 0.01
 	var lines []any
@@ -56,7 +57,7 @@ func Distribution(path, title string, names []string, samples map[string][]float
 		lines = append(lines, name, points)
 	}
 	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "ms", "% of all, at most"
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "ms", "cumulative %"
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	p.Legend.Top, p.Legend.Left = true, true
 	if err := plotutil.AddLines(p, lines...); err != nil {
@@ -65,7 +66,7 @@ func Distribution(path, title string, names []string, samples map[string][]float
 	return save(p, path)
 }
 
-// Curves writes quantities over sizes, on a logarithmic axis of sizes.
+// Curves writes quantities by the size of the store as an SVG file. The axis of sizes is logarithmic.
 func Curves(path, title, unit string, names []string, curves map[string][][2]float64) error {
 	var lines []any
 	for _, name := range names {
@@ -76,7 +77,7 @@ func Curves(path, title, unit string, names []string, curves map[string][][2]flo
 		lines = append(lines, name, points)
 	}
 	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "already there", unit
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "entries in the store", unit
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	p.Y.Min = 0
 	if err := plotutil.AddLinePoints(p, lines...); err != nil {

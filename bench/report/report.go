@@ -17,11 +17,11 @@ type Row struct {
 	Work, Against string
 	// Ours and Theirs are the absolute figures, for people.
 	Ours, Theirs string
-	// Value is compared with the target: a ratio, or a quantity if Unit is set. Low and High are
-	// its spread over the rounds.
+	// Value is compared with the target. It is a ratio, or a quantity if Unit is set. Low and High are
+	// the lowest and the highest value of the rounds.
 	Value, Low, High float64
 	Unit             string
-	// AtLeast or AtMost is the target. A row without a target explains other rows.
+	// AtLeast or AtMost is the target. A row without a target helps to explain other rows.
 	AtLeast, AtMost float64
 	// Note is the number of the footnote about a difference in semantics. WhyNote is the number of
 	// the footnote that explains a missed target.
@@ -31,7 +31,8 @@ type Row struct {
 // Met reports whether the measured value reaches its target.
 func (r Row) Met() bool { return r.meets(1) }
 
-// meets reports whether the value reaches the target loosened by a factor below 1.
+// meets reports whether the value reaches its target. A slack below 1 loosens the target by that
+// factor.
 func (r Row) meets(slack float64) bool {
 	switch {
 	case r.AtLeast != 0:
@@ -80,7 +81,7 @@ func mark(note int) string {
 	return fmt.Sprintf(" (%d)", note)
 }
 
-// spread is empty if there was one round.
+// spread returns the lowest and the highest value, or "" if they are equal.
 func (r Row) spread() string {
 	if r.Low == r.High {
 		return ""
@@ -126,7 +127,8 @@ func Table(w io.Writer, rows []Row) error {
 	return nil
 }
 
-// Check returns an error if a row misses its target by more than a factor: slack 0.6 forgives 40 %.
+// Check returns an error that lists the rows that miss even their loosened targets. slack is the
+// factor that loosens a target: 0.6 tolerates 60 % of a minimum rate.
 func Check(rows []Row, slack float64) error {
 	var worse []string
 	for _, r := range rows {
@@ -136,13 +138,13 @@ func Check(rows []Row, slack float64) error {
 		}
 	}
 	if len(worse) > 0 {
-		return fmt.Errorf("worse than the target by more than a factor of %s:\n  %s", short(slack),
+		return fmt.Errorf("worse than the target, even if the factor %s loosens it:\n  %s", short(slack),
 			strings.Join(worse, "\n  "))
 	}
 	return nil
 }
 
-// Document is the content of docs/benchmarks.md.
+// Document holds the content of docs/benchmarks.md.
 type Document struct {
 	Machine, Versions, Commit, Date string
 	// Rounds describes the number and the length of the rounds.
@@ -156,9 +158,9 @@ type Document struct {
 // Markdown renders the document.
 func (d Document) Markdown() string {
 	var b strings.Builder
-	b.WriteString("# Benchmarks\n\nWritten by `make bench`; do not edit. Every figure is a ratio within one run on one machine, on a\n" +
-		"real Redis: contenders take turns, a ratio is computed in each round, and its median is shown with\n" +
-		"the lowest and the highest. Absolute figures depend on the machine.\n\n")
+	b.WriteString("# Benchmarks\n\nWritten by `make bench`; do not edit. Each ratio compares two contenders in one run on one machine,\n" +
+		"on a real Redis. The contenders take turns. A ratio is computed in each round; the table shows the\n" +
+		"median with the lowest and the highest. Absolute figures depend on the machine.\n\n")
 	fmt.Fprintf(&b, "- Machine: %s\n- Versions: %s\n- Commit: %s, %s\n- Rounds: %s\n\n", d.Machine, d.Versions,
 		d.Commit, d.Date, d.Rounds)
 	b.WriteString("| | work | against | ours | theirs | measured | spread | target | |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")

@@ -16,15 +16,15 @@ func TestTheCheckFailsWhenARatioIsBelowItsBoundAndNamesIt(t *testing.T) {
 		row   report.Row
 		fails bool
 	}{
-		"at the target":                         {report.Row{Value: 1.2, AtLeast: 1.2}, false},
-		"a little below the target":             {report.Row{Value: 0.9, AtLeast: 1.2}, false},
-		"just above the bound":                  {report.Row{Value: 0.49, AtLeast: 1.2}, false},
-		"below the bound":                       {report.Row{Value: 0.47, AtLeast: 1.2}, true},
-		"nothing at all":                        {report.Row{Value: 0, AtLeast: 1.2}, true},
-		"a little above what is allowed":        {report.Row{Value: 0.6, AtMost: 0.5}, false},
-		"just within the bound of what is less": {report.Row{Value: 1.24, AtMost: 0.5}, false},
-		"beyond the bound of what is less":      {report.Row{Value: 1.26, AtMost: 0.5}, true},
-		"a row that has no target":              {report.Row{Value: 0.01}, false},
+		"at the target":                    {report.Row{Value: 1.2, AtLeast: 1.2}, false},
+		"a little below the target":        {report.Row{Value: 0.9, AtLeast: 1.2}, false},
+		"just above the loosened minimum":  {report.Row{Value: 0.49, AtLeast: 1.2}, false},
+		"below the loosened minimum":       {report.Row{Value: 0.47, AtLeast: 1.2}, true},
+		"zero":                             {report.Row{Value: 0, AtLeast: 1.2}, true},
+		"a little above the maximum":       {report.Row{Value: 0.6, AtMost: 0.5}, false},
+		"just within the loosened maximum": {report.Row{Value: 1.24, AtMost: 0.5}, false},
+		"above the loosened maximum":       {report.Row{Value: 1.26, AtMost: 0.5}, true},
+		"a row without a target":           {report.Row{Value: 0.01}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

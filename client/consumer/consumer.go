@@ -11,21 +11,22 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// Handler works on one attempt of a job. It must stop when ctx ends. The consumer calls it from
+// Handler handles one attempt of a job. It must stop when ctx ends. The consumer calls it from
 // several goroutines concurrently.
 type Handler func(ctx context.Context, m *Message) error
 
 // Config configures a [Consumer]. Only Handle is required.
 type Config struct {
-	// Client acknowledges and rejects jobs. Nil sends neither, which saves a request per job in a
-	// queue whose jobs all have one attempt.
+	// Client acknowledges and rejects jobs. If it is nil, the consumer does neither, which saves
+	// one request per job. Use nil if every job of the queue has one attempt.
 	Client *client.Client
-	// Handle works on each message.
+	// Handle handles each message.
 	Handle Handler
-	// Concurrency bounds how many messages are handled concurrently. Messages of one group of a
-	// FIFO queue are handled one after the other. Defaults to 10.
+	// Concurrency is the maximum number of messages that are handled concurrently. The messages of
+	// one FIFO message group are handled in sequence. Defaults to 10.
 	Concurrency int
-	// RequestTimeout bounds an acknowledgement or rejection with its retries. Defaults to 5 s.
+	// RequestTimeout is the time limit of an acknowledgement or rejection, including its retries.
+	// Defaults to 5 s.
 	RequestTimeout time.Duration
 	// Logger receives failures, without payloads. Defaults to discarding them.
 	Logger *slog.Logger
@@ -74,17 +75,17 @@ func New(cfg Config) (*Consumer, error) {
 	return &Consumer{cfg: cfg}, nil
 }
 
-// Causes of a handler's context; see context.Cause.
+// Causes with which the consumer ends a handler's context; see context.Cause.
 var (
-	// ErrStopping is the cause if [Consumer.Run] is stopping and its StopTimeout has passed.
+	// ErrStopping is the cause if [Consumer.Run] is stopping and [Source.StopTimeout] has passed.
 	ErrStopping = errors.New("the consumer is stopping")
 	// ErrVisibilityLost is the cause if the message could not be kept invisible, and another
 	// consumer may have received it.
 	ErrVisibilityLost = errors.New("the message became visible to other consumers")
 )
 
-// RetryAfter returns an error that makes the next attempt due after d, instead of after the job's
-// backoff. A handler returns it.
+// RetryAfter returns an error for a handler to return. The next attempt is then due after d,
+// instead of after the job's backoff.
 func RetryAfter(d time.Duration, err error) error { return &delayedError{err: err, delay: d} }
 
 type delayedError struct {
@@ -100,10 +101,10 @@ func (e *delayedError) Unwrap() error { return e.err }
 
 // outcome describes what to do with a message in SQS.
 type outcome struct {
-	// done reports that the message is to be deleted.
+	// done reports that the consumer must delete the message.
 	done bool
-	// visibleIn is when SQS delivers a message again that is not done. A negative duration keeps
-	// its visibility timeout.
+	// visibleIn is the time after which SQS delivers the message again if it is not done. A
+	// negative duration keeps the visibility timeout of the message.
 	visibleIn time.Duration
 }
 
@@ -152,8 +153,8 @@ func (c *Consumer) handle(ctx context.Context, m *Message) (err error) {
 	return c.cfg.Handle(ctx, m)
 }
 
-// ack acknowledges the job. If that fails, Sluice sends the job again after its acknowledgement
-// timeout. Keeping the message in SQS would not prevent that.
+// ack acknowledges the job. If the request fails, Sluice sends the job again after the
+// acknowledgement timeout, even if the message stays in SQS.
 func (c *Consumer) ack(ctx context.Context, m *Message) {
 	if c.cfg.Client == nil || m.JobID == "" {
 		return
@@ -165,13 +166,14 @@ func (c *Consumer) ack(ctx context.Context, m *Message) {
 	switch {
 	case err == nil, needsNoAck(err):
 	case errors.Is(err, client.ErrJobConflict), errors.Is(err, client.ErrNotFound):
-		c.log(ctx, slog.LevelInfo, "the acknowledgement was too late; the job is in another state", m, err)
+		c.log(ctx, slog.LevelInfo, "the acknowledgement was too late; the job no longer expects it", m, err)
 	default:
 		c.log(ctx, slog.LevelError, "the acknowledgement failed; the job will be sent again", m, err)
 	}
 }
 
-// nack rejects the attempt, and reports whether Sluice takes care of the next one.
+// nack rejects the attempt. It reports whether Sluice, and not SQS, is responsible for the next
+// attempt.
 func (c *Consumer) nack(ctx context.Context, m *Message, why error, delayed *delayedError) bool {
 	if c.cfg.Client == nil || m.JobID == "" {
 		return false
@@ -190,7 +192,7 @@ func (c *Consumer) nack(ctx context.Context, m *Message, why error, delayed *del
 	case needsNoAck(err), errors.Is(err, client.ErrNotFound):
 		return false // a job with one attempt: SQS delivers its message again
 	case errors.Is(err, client.ErrJobConflict):
-		c.log(ctx, slog.LevelInfo, "the rejection was too late; the job is in another state", m, err)
+		c.log(ctx, slog.LevelInfo, "the rejection was too late; the job no longer expects it", m, err)
 		return true
 	default:
 		c.log(ctx, slog.LevelError, "the rejection failed; the message stays in SQS", m, err)

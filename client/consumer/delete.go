@@ -13,7 +13,7 @@ import (
 
 const (
 	maxDelete = 10 // messages in one request, a limit of SQS
-	// deleteDelay is how long a request waits for further messages.
+	// deleteDelay is the time that a request waits for further messages.
 	deleteDelay    = 50 * time.Millisecond
 	deleteTimeout  = 10 * time.Second
 	deleteAttempts = 3
@@ -36,7 +36,7 @@ func newDeleter(ctx context.Context, s Source, log *slog.Logger) *deleter {
 
 func (d *deleter) delete(receipt string) { d.receipts <- receipt }
 
-// close deletes the remaining messages, and returns afterwards.
+// close deletes the remaining messages, and then returns.
 func (d *deleter) close() {
 	close(d.receipts)
 	<-d.finished
@@ -68,8 +68,8 @@ func (d *deleter) collect(first string) []string {
 	return batch
 }
 
-// deleteAll deletes messages, and tries again with those that SQS did not delete. SQS delivers a
-// message again that could not be deleted.
+// deleteAll deletes messages. It sends up to deleteAttempts requests for the messages that SQS did
+// not delete. SQS delivers an undeleted message again.
 func (d *deleter) deleteAll(ctx context.Context, receipts []string) {
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()

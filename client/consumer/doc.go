@@ -1,5 +1,5 @@
-// Package consumer works on the jobs that Sluice sends to an SQS queue: as a Lambda function behind
-// the queue, or as a loop in a container.
+// Package consumer handles the jobs that Sluice sends to an SQS queue: in a Lambda function that
+// the queue triggers, or in a loop in a container.
 //
 //	handle := func(ctx context.Context, m *consumer.Message) error {
 //		var order Order
@@ -19,26 +19,26 @@
 // the consumer rejects the job, and Sluice schedules the next attempt. In both cases the message is
 // deleted from SQS.
 //
-// A job with one attempt (max_attempts 1, the default of a push) is finished for Sluice when SQS
-// accepts it. If its handler fails, the message stays in SQS, whose redelivery and dead-letter
-// queue apply.
+// Sluice treats a job with one attempt (max_attempts 1, the default of a push) as finished when SQS
+// accepts it. If its handler fails, the message stays in SQS. The redelivery and the dead-letter
+// queue of SQS apply.
 //
-// In a FIFO queue every failure is left to SQS, because only SQS can hold back the rest of the
-// message group. After the first failure in a group, the consumer returns the later messages of the
-// group to SQS without handling them.
+// In a FIFO queue, the consumer never rejects a job. A failed message stays in SQS, because only
+// SQS can hold back the rest of the message group. After the first failure in a group, the consumer
+// returns the later messages of the group to SQS without handling them.
 //
 // # Delivery
 //
 // Delivery is at least once: a handler must tolerate a second call for the same [Message.JobID].
 //
 // The acknowledgement timeout of a job (ack_timeout_ms) covers one attempt from its acceptance by
-// SQS to its acknowledgement, including the time in the queue. When it has passed, Sluice sends the
-// next attempt, even if a handler is still working on this one. Nothing extends it: choose it
-// longer than the longest time in the queue plus the longest run of the handler. [Consumer.Run]
-// extends only the visibility timeout of the message.
+// SQS to its acknowledgement, including the time in the queue. After this time, Sluice sends the
+// next attempt, even if a handler is still working on the current attempt. The timeout cannot be
+// extended: it must exceed the longest time in the queue plus the longest run of the handler.
+// [Consumer.Run] extends only the visibility timeout of the message.
 //
 // # Stability
 //
 // The package is part of the module github.com/sluicehq/sluice/client. Before v1.0.0, a minor
-// version may change it incompatibly; a patch version does not.
+// version may contain incompatible changes; a patch version does not.
 package consumer

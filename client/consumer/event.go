@@ -1,8 +1,8 @@
 package consumer
 
-// Event is the event with which Lambda invokes a function behind an SQS queue. Its JSON form is
-// that of events.SQSEvent in github.com/aws/aws-lambda-go, without the fields that are not used
-// here.
+// Event is the input of a Lambda function that an SQS queue triggers. Its JSON form is the same as
+// events.SQSEvent of github.com/aws/aws-lambda-go, without the fields that this package does not
+// use.
 type Event struct {
 	Records []EventRecord `json:"Records"`
 }
@@ -11,9 +11,9 @@ type Event struct {
 type EventRecord struct {
 	MessageID string `json:"messageId"`
 	Body      string `json:"body"`
-	// Attributes are those that SQS adds, for example MessageGroupId.
+	// Attributes are set by SQS, for example MessageGroupId.
 	Attributes map[string]string `json:"attributes"`
-	// MessageAttributes are those that the sender adds.
+	// MessageAttributes are set by the sender.
 	MessageAttributes map[string]EventAttribute `json:"messageAttributes"`
 	// EventSourceARN is the ARN of the queue.
 	EventSourceARN string `json:"eventSourceARN"`
@@ -25,14 +25,14 @@ type EventAttribute struct {
 	DataType    string `json:"dataType"`
 }
 
-// EventResponse is the answer to an [Event]. SQS delivers the listed messages again and deletes the
-// others.
+// EventResponse is the answer to an [Event]. SQS delivers the listed messages again. AWS Lambda
+// deletes all other messages of the event.
 type EventResponse struct {
 	BatchItemFailures []EventFailure `json:"batchItemFailures"`
 }
 
 // EventFailure names a message that was not handled.
 type EventFailure struct {
-	// ItemIdentifier is its [EventRecord.MessageID].
+	// ItemIdentifier is the [EventRecord.MessageID] of the message.
 	ItemIdentifier string `json:"itemIdentifier"`
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/sluicehq/sluice/client/internal/fakeapi"
 )
 
-// connect returns a client of an API in memory. A program sets only Endpoint, to the URL of its
-// deployment.
+// connect returns a client of an in-memory API. A real program sets only Endpoint, to the URL of
+// its deployment.
 func connect() *client.Client {
 	c, err := client.New(client.Config{
 		Endpoint:   "http://localhost:4000",
@@ -30,7 +30,7 @@ type order struct {
 	ID string `json:"id"`
 }
 
-// A function behind an SQS queue passes the method Lambda to lambda.Start.
+// A Lambda function passes the method Lambda to lambda.Start.
 func ExampleConsumer_Lambda() {
 	api, ctx := connect(), context.Background()
 	c, err := consumer.New(consumer.Config{
@@ -54,7 +54,7 @@ func ExampleConsumer_Lambda() {
 		fmt.Println(err)
 		return
 	}
-	response, err := c.Lambda(ctx, eventOf("order-42", `{"id":"42"}`)) // Lambda does this
+	response, err := c.Lambda(ctx, eventOf("order-42", `{"id":"42"}`)) // in production, Lambda calls it
 	fmt.Println("failures:", len(response.BatchItemFailures), err)
 
 	job, err := orders.Get(ctx, "order-42")
@@ -85,7 +85,7 @@ func ExampleRetryAfter() {
 		return
 	}
 	response, err := c.Lambda(ctx, eventOf("order-42", "null"))
-	fmt.Println("failures:", len(response.BatchItemFailures), err) // Sluice repeats the job, not SQS
+	fmt.Println("failures:", len(response.BatchItemFailures), err) // Sluice retries the job, not SQS
 
 	job, err := orders.Get(ctx, "order-42")
 	fmt.Println(job.State, err)

@@ -20,8 +20,8 @@ import (
 	"github.com/sluicehq/sluice/client/consumer"
 )
 
-// fakeQueue is an SQS queue in memory, on the clock of testing/synctest, with failures that kumo
-// does not offer. The tests in localstack/e2e/goclient use kumo.
+// fakeQueue is an in-memory SQS queue on the clock of testing/synctest. It can inject failures,
+// which the SQS emulator kumo cannot. The tests in localstack/e2e/goclient use kumo.
 type fakeQueue struct {
 	fifo bool
 	fail func(operation string) error
@@ -52,7 +52,7 @@ func (q *fakeQueue) begin(operation string) error {
 	return nil
 }
 
-// inject sets the error of further requests.
+// inject sets the function that returns the error of each further request. Nil means no errors.
 func (q *fakeQueue) inject(fail func(string) error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -185,8 +185,8 @@ func (q *fakeQueue) ChangeMessageVisibilityBatch(
 	return out, nil
 }
 
-// fakeJobs is the part of the API that acknowledges and rejects jobs. It records a call as "ack",
-// the ID and the attempt.
+// fakeJobs is a fake of the ack and nack endpoints of the API. It records a call as text: "ack
+// order-42 1" is the acknowledgement of attempt 1 of the job order-42.
 type fakeJobs struct {
 	answers map[string]string // "ack a" -> a problem document, or "unreachable"; default 200
 

@@ -7,15 +7,17 @@ import (
 	"time"
 )
 
-// lambdaMargin is reserved before the function's own deadline for the end of the handlers.
+// lambdaMargin is the time between the end of the handlers' context and the deadline of the
+// function.
 const lambdaMargin = time.Second
 
-// Lambda handles the messages of an event. Pass it to lambda.Start of
-// github.com/aws/aws-lambda-go, in a function behind an SQS queue. Its error is always nil.
+// Lambda handles the messages of an event. Pass it to lambda.Start of github.com/aws/aws-lambda-go,
+// in a function that an SQS queue triggers. Its error is always nil.
 //
-// The event source mapping must have FunctionResponseTypes: ReportBatchItemFailures. Without it,
-// SQS deletes messages that failed. The handlers' context ends one second before the function's
-// deadline; messages that no handler has started by then are reported as failed.
+// The event source mapping must have FunctionResponseTypes: ReportBatchItemFailures. Without this
+// setting, AWS Lambda also deletes failed messages. The handlers' context ends one second before
+// the function's deadline. Lambda reports a message as failed if its handler has not started by
+// then.
 func (c *Consumer) Lambda(ctx context.Context, e Event) (EventResponse, error) {
 	working := ctx
 	if deadline, ok := ctx.Deadline(); ok {
@@ -40,7 +42,7 @@ func (c *Consumer) Lambda(ctx context.Context, e Event) (EventResponse, error) {
 	return response, nil
 }
 
-// workAll handles messages concurrently, and reports which are done.
+// workAll handles messages concurrently, and reports for each message whether it is done.
 func (c *Consumer) workAll(ctx context.Context, messages []*Message, fifo bool) []bool {
 	finished := make([]bool, len(messages))
 	slots := make(chan struct{}, c.cfg.Concurrency)
@@ -52,7 +54,7 @@ func (c *Consumer) workAll(ctx context.Context, messages []*Message, fifo bool) 
 			defer func() { <-slots }()
 			for _, i := range group {
 				if ctx.Err() != nil || !c.work(ctx, messages[i], fifo).done {
-					return // the rest of the group waits for its next delivery
+					return // SQS delivers the rest of the group again
 				}
 				finished[i] = true
 			}
@@ -62,11 +64,11 @@ func (c *Consumer) workAll(ctx context.Context, messages []*Message, fifo bool) 
 	return finished
 }
 
-// inGroups returns the indices of the messages in groups that must be handled in order: the message
-// groups of a FIFO queue, or one group per message.
+// inGroups returns the indices of the messages, by group. The messages of a group must be handled
+// in order. In a FIFO queue these are the message groups; otherwise each message is its own group.
 func inGroups(messages []*Message, fifo bool) [][]int {
 	var groups [][]int
-	byName := make(map[string]int) // the position in groups
+	byName := make(map[string]int) // the index in groups
 	for i, m := range messages {
 		g, exists := byName[m.Group]
 		if fifo && exists {

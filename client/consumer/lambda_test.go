@@ -19,8 +19,8 @@ import (
 	"github.com/sluicehq/sluice/client/consumer"
 )
 
-// record returns a message of a Lambda event. An ID "a/g" is that of the message a in the group g
-// of a FIFO queue.
+// record returns a message of a Lambda event. The ID "a/g" means message a in group g of a FIFO
+// queue.
 func record(id string, attributes map[string]string) consumer.EventRecord {
 	name, group, fifo := strings.Cut(id, "/")
 	m := consumer.EventRecord{
@@ -114,7 +114,7 @@ func TestLambda(t *testing.T) {
 			Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		})
 		require.Equal(t, []string{"bad"}, failed(t, c, event("good", "bad")))
-		require.NotContains(t, log.String(), "another state", "this is not a conflict")
+		require.NotContains(t, log.String(), "too late", "a conflict is normal for a job with one attempt")
 		require.NotContains(t, log.String(), `{"id"`, "payloads are not logged")
 	})
 
@@ -146,7 +146,7 @@ func TestLambda(t *testing.T) {
 
 		none := newConsumer(t, consumer.Config{Handle: failing("bad")})
 		require.Equal(t, []string{"bad"}, failed(t, none, event("good", "bad")),
-			"without a client SQS repeats failures")
+			"without a client, SQS redelivers failed messages")
 	})
 
 	t.Run("stops a FIFO group at its first failure", func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestLambda(t *testing.T) {
 		require.Equal(t, []string{"a2", "a3"}, failed(t, c, event("a1/a", "b1/b", "a2/a", "b2/b", "a3/a")))
 		require.ElementsMatch(t, []string{"a1", "a2", "b1", "b2"}, seen)
 		require.ElementsMatch(t, []string{"ack a1 1", "ack b1 1", "ack b2 1"}, api.made(),
-			"a rejection would let the rest of the group overtake")
+			"after a rejection, the rest of the group would be handled before the next attempt")
 	})
 
 	t.Run("handles a group in order and groups concurrently", func(t *testing.T) {
@@ -186,12 +186,12 @@ func TestLambda(t *testing.T) {
 			started := time.Now()
 			require.Empty(t, failed(t, c, event("a1/a", "a2/a", "b1/b", "c1/c", "a3/a")))
 			require.Equal(t, map[string][]string{"a": {"a1", "a2", "a3"}, "b": {"b1"}, "c": {"c1"}}, order)
-			require.EqualValues(t, 2, most.Load(), "no more than Concurrency")
+			require.EqualValues(t, 2, most.Load(), "at most Concurrency handlers run")
 			require.Equal(t, 3*time.Second, time.Since(started))
 		})
 	})
 
-	t.Run("reports messages that it could not start in time", func(t *testing.T) {
+	t.Run("reports messages whose handler did not start in time", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -210,7 +210,7 @@ func TestLambda(t *testing.T) {
 			started := time.Now()
 			response, err := c.Lambda(ctx, event("a", "b", "c", "d"))
 			require.NoError(t, err)
-			require.Equal(t, 9*time.Second, time.Since(started), "a second is reserved for the answer")
+			require.Equal(t, 9*time.Second, time.Since(started), "the handlers end 1 s before the deadline")
 			require.Equal(t, []consumer.EventFailure{{ItemIdentifier: "c"}, {ItemIdentifier: "d"}},
 				response.BatchItemFailures)
 			require.Equal(t, 3, begun)
@@ -235,5 +235,5 @@ func TestNew(t *testing.T) {
 	require.EqualError(t, err, "the concurrency must be at least 1")
 }
 
-// pass waits on the clock of testing/synctest.
+// pass waits for d on the clock of testing/synctest.
 func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // not the real clock

@@ -17,20 +17,21 @@ const (
 	attributeQueue   = "sluice-queue"
 	attributeAttempt = "sluice-attempt"
 	attributeRunAt   = "sluice-run-at"
-	// attributeHeaders is a JSON object of the headers that exceed the ten attributes of SQS.
+	// attributeHeaders is a JSON object of the headers that do not fit into the ten message
+	// attributes of SQS.
 	attributeHeaders = "sluice-headers"
 )
 
 // Message is one attempt of a job.
 type Message struct {
-	// JobID is the job's ID. It is "" for a message that Sluice did not send, which is handled
-	// without an acknowledgement.
+	// JobID is the job's ID. It is "" for a message that Sluice did not send. The consumer does not
+	// acknowledge such messages.
 	JobID string
-	// Queue is the job's queue, as Sluice names it.
+	// Queue is the name of the job's queue in Sluice.
 	Queue string
 	// Attempt is the number of the attempt, from 1.
 	Attempt int
-	// RunAt is when the attempt was due.
+	// RunAt is the time at which the attempt was due.
 	RunAt time.Time
 	// Headers are the job's headers, and its trace context as "traceparent".
 	Headers map[string]string
@@ -41,7 +42,7 @@ type Message struct {
 	MessageID string
 	// Group is the message group in a FIFO queue.
 	Group string
-	// Receives is how often SQS has delivered this message; 0 if unknown.
+	// Receives is the number of times that SQS has delivered this message; 0 if unknown.
 	Receives int
 }
 
@@ -53,8 +54,8 @@ func (m *Message) Decode(v any) error {
 	return nil
 }
 
-// newMessage returns the message with a body and attributes. Attributes whose name does not begin
-// with "sluice-" are headers.
+// newMessage returns the message for a body and message attributes. An attribute is a header if its
+// name does not begin with "sluice-".
 func newMessage(body string, attributes map[string]string) *Message {
 	m := &Message{Payload: json.RawMessage(body), Headers: make(map[string]string, len(attributes))}
 	for name, value := range attributes {

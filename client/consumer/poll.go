@@ -21,12 +21,13 @@ const (
 
 // Run receives messages and handles them until ctx ends.
 //
-// Then it receives no more, and handlers may continue for StopTimeout, after which their contexts
-// end with [ErrStopping]. Run returns nil when the last handler has returned. Messages that were
-// not handled become visible to other consumers immediately.
+// After ctx has ended, Run receives no more messages. Running handlers may continue for
+// [Source.StopTimeout]; then their contexts end with [ErrStopping]. Run returns nil when the last
+// handler has returned. Messages that were not handled become visible to other consumers
+// immediately.
 //
-// Run returns an error if the queue does not exist. While SQS is unreachable it tries again, after
-// up to 10 s.
+// Run returns an error if the Source is invalid or the queue does not exist. After any other
+// failure of SQS, it retries with a backoff of up to 10 s.
 func (c *Consumer) Run(ctx context.Context, s Source) error {
 	s = s.withDefaults()
 	if err := s.validate(); err != nil {
@@ -90,7 +91,7 @@ func (p *poller) poll(ctx, working context.Context) error {
 	}
 }
 
-// reserve waits for a free slot, and takes all that are free, up to the size of one request. It
+// reserve waits for a free slot, takes up to maxReceive free slots and returns their number. It
 // returns 0 if ctx ends.
 func (p *poller) reserve(ctx context.Context) int {
 	if ctx.Err() != nil {
@@ -148,7 +149,7 @@ func (p *poller) group(deliveries []*delivery) [][]int {
 	return inGroups(messages, p.fifo)
 }
 
-// start handles the messages of one request: each group in a goroutine, which has one slot.
+// start handles the messages of one request. Each group has a goroutine and a slot.
 func (p *poller) start(working context.Context, deliveries []*delivery, groups [][]int) {
 	visibility := newExtender(working, p.source, deliveries)
 	var open sync.WaitGroup
@@ -190,8 +191,8 @@ func (p *poller) workOn(working context.Context, visibility *extender, group []*
 	}
 }
 
-// pollBackoff waits before the next request after a failure: exponential with full jitter. It
-// returns immediately if ctx ends.
+// pollBackoff waits after a failed request, with exponential backoff and full jitter. It returns
+// immediately if ctx ends.
 func pollBackoff(ctx context.Context, failures int) {
 	most := min(maxPollBackoff, 200*time.Millisecond<<min(failures, 6))
 	timer := time.NewTimer(rand.N(most) + 50*time.Millisecond)
@@ -202,5 +203,5 @@ func pollBackoff(ctx context.Context, failures int) {
 	}
 }
 
-// seconds rounds up, because SQS gives zero another meaning.
+// seconds converts d to whole seconds. It rounds up, because 0 has a special meaning for SQS.
 func seconds(d time.Duration) int32 { return int32((d + time.Second - 1) / time.Second) }

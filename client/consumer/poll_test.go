@@ -114,7 +114,7 @@ func TestRun(t *testing.T) {
 			pass(11 * time.Minute)
 			require.ElementsMatch(l, []string{"a", "b"}, l.handled(), "each message is delivered once")
 			require.Empty(l, l.queue.left())
-			require.InDelta(l, 60, l.queue.count("change"), 1, "one request for both, every ten seconds")
+			require.InDelta(l, 60, l.queue.count("change"), 1, "one request for both messages, every ten seconds")
 			l.end()
 		})
 	})
@@ -134,7 +134,7 @@ func TestRun(t *testing.T) {
 			require.Empty(l, l.results())
 			pass(2 * time.Second)
 			require.ErrorIs(l, l.results()[0].err, consumer.ErrVisibilityLost)
-			require.InDelta(l, 40, l.results()[0].after.Seconds(), 0.1, "when the last extension ends")
+			require.InDelta(l, 40, l.results()[0].after.Seconds(), 0.1, "the context ends with the last extension")
 			require.Empty(l, l.api.made(), "another consumer may be working on the attempt")
 			require.Equal(l, []string{"a"}, l.queue.left())
 			l.end()
@@ -190,7 +190,7 @@ func TestRun(t *testing.T) {
 			l.end()
 			require.InDelta(l, 9, time.Since(started).Seconds(), 0.1)
 			require.Equal(l, []string{"ack a 1"}, l.api.made())
-			require.Empty(l, l.queue.left(), "it is deleted before Run returns")
+			require.Empty(l, l.queue.left(), "the message is deleted before Run returns")
 		})
 	})
 
@@ -204,16 +204,16 @@ func TestRun(t *testing.T) {
 			l.end()
 			require.InDelta(l, 5, time.Since(started).Seconds(), 0.1)
 			require.ErrorIs(l, l.results()[0].err, consumer.ErrStopping)
-			require.Empty(l, l.api.made(), "an interrupted attempt has not failed")
+			require.Empty(l, l.api.made(), "an interrupted attempt is not rejected")
 			require.Equal(l, []string{"a1", "a2"}, l.queue.left())
 			for _, id := range l.queue.left() {
-				require.LessOrEqual(l, l.queue.visible(id), time.Duration(0), "it is visible immediately")
+				require.LessOrEqual(l, l.queue.visible(id), time.Duration(0), "the message is visible immediately")
 			}
 			require.Equal(l, []string{"a1"}, l.handled())
 		})
 	})
 
-	t.Run("receives no more than Concurrency", func(t *testing.T) {
+	t.Run("receives at most Concurrency messages", func(t *testing.T) {
 		handle := func(ctx context.Context, _ *consumer.Message) error { return busy(ctx, time.Minute) }
 		inLoop(t, &fakeQueue{}, consumer.Source{}, handle, func(l *loop) {
 			for i := range 25 {
@@ -227,7 +227,7 @@ func TestRun(t *testing.T) {
 					waiting++
 				}
 			}
-			require.Equal(l, 15, waiting, "the others are visible to other consumers")
+			require.Equal(l, 15, waiting, "the remaining messages are visible to other consumers")
 			pass(3 * time.Minute)
 			require.Empty(l, l.queue.left())
 			l.end()
@@ -238,7 +238,7 @@ func TestRun(t *testing.T) {
 		queue := &fakeQueue{fail: func(string) error { return errors.New("connection refused") }}
 		inLoop(t, queue, consumer.Source{}, failing(), func(l *loop) {
 			pass(5 * time.Minute)
-			require.Less(l, queue.count("receive"), 150, "it backs off")
+			require.Less(l, queue.count("receive"), 150, "Run backs off")
 			queue.inject(nil)
 			queue.send("a", "", job("a", 1))
 			pass(15 * time.Second)

@@ -23,17 +23,18 @@ type SQS interface {
 
 // Source is a queue to receive messages from. SQS and QueueURL are required.
 type Source struct {
-	// SQS is the client of the queue's region.
+	// SQS is a client for the queue's region.
 	SQS SQS
 	// QueueURL is the URL of the queue. A FIFO queue's URL ends with ".fifo".
 	QueueURL string
-	// Visibility is the visibility timeout of received messages: whole seconds, 3 s to 12 h. It is
-	// extended after each third of it while a handler works. Defaults to 30 s.
+	// Visibility is the visibility timeout of received messages: whole seconds, 3 s to 12 h. While
+	// a handler works, the consumer extends the timeout after each third. Defaults to 30 s.
 	Visibility time.Duration
-	// Wait is how long one request waits for messages: whole seconds up to 20 s. Defaults to 20 s.
+	// Wait is the maximum time that a request waits for messages: whole seconds, up to 20 s.
+	// Defaults to 20 s.
 	Wait time.Duration
-	// StopTimeout is how long handlers may continue after [Consumer.Run] was stopped. Defaults to
-	// 20 s.
+	// StopTimeout is the time that handlers may continue after the context of [Consumer.Run] has
+	// ended. Defaults to 20 s.
 	StopTimeout time.Duration
 }
 

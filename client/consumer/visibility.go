@@ -19,14 +19,14 @@ type delivery struct {
 	*Message
 
 	receipt  string
-	ctx      context.Context // of the handler; ends with [ErrVisibilityLost]
+	ctx      context.Context // of the handler; ends with [ErrVisibilityLost] at the timeout
 	cancel   context.CancelCauseFunc
 	expiry   *time.Timer
 	finished bool
 }
 
-// extender keeps the messages of one receive request invisible while they are being handled, or
-// wait for an earlier message of their group.
+// extender keeps the messages of one receive request invisible while they are handled or wait for
+// an earlier message of their group.
 type extender struct {
 	source     Source
 	deliveries []*delivery
@@ -49,7 +49,8 @@ func newExtender(working context.Context, s Source, deliveries []*delivery) *ext
 	return e
 }
 
-// run extends the timeouts after each third of the visibility, so that two requests may fail.
+// run extends the timeouts after each third of Visibility, so that the next request can repeat a
+// failed request before the timeout.
 func (e *extender) run(ctx context.Context) {
 	defer close(e.stopped)
 	ticker := time.NewTicker(e.source.Visibility / 3)
@@ -76,7 +77,7 @@ func (e *extender) extend(ctx context.Context) {
 	}
 }
 
-// pending returns the deliveries whose timeout is to be extended.
+// pending returns the deliveries whose timeout must be extended.
 func (e *extender) pending() []*delivery {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -89,7 +90,8 @@ func (e *extender) pending() []*delivery {
 	return out
 }
 
-// change sets the visibility timeouts, counted from now, and reports which ones SQS has accepted.
+// change sets the visibility timeouts, measured from now. It reports for each delivery whether SQS
+// has accepted the change.
 func (e *extender) change(ctx context.Context, visibility time.Duration, deliveries []*delivery) []bool {
 	accepted := make([]bool, len(deliveries))
 	if len(deliveries) == 0 {
@@ -109,7 +111,7 @@ func (e *extender) change(ctx context.Context, visibility time.Duration, deliver
 		QueueUrl: aws.String(e.source.QueueURL), Entries: entries,
 	})
 	if err != nil {
-		return accepted // the next tick tries again, until the timeout has passed
+		return accepted // the next tick retries, until the timeout has passed
 	}
 
 	for _, entry := range out.Successful {
@@ -120,7 +122,7 @@ func (e *extender) change(ctx context.Context, visibility time.Duration, deliver
 	return accepted
 }
 
-// finish ends the extensions of a delivery.
+// finish stops the extensions of a delivery, and ends the handler's context.
 func (e *extender) finish(d *delivery) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -129,8 +131,8 @@ func (e *extender) finish(d *delivery) {
 	d.cancel(nil)
 }
 
-// release ends the extensions of a delivery, and makes its message visible to other consumers after
-// visibleIn. A negative duration keeps the visibility timeout.
+// release finishes a delivery, and makes its message visible to other consumers after visibleIn. A
+// negative duration keeps the visibility timeout.
 func (e *extender) release(ctx context.Context, d *delivery, visibleIn time.Duration) {
 	e.finish(d)
 	if visibleIn >= 0 {

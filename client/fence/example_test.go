@@ -7,7 +7,7 @@ import (
 	"github.com/sluicehq/sluice/client/fence"
 )
 
-// A holder that was paused cannot write after its successor has.
+// A paused holder cannot write after the next holder has written.
 func ExampleGuard_Check() {
 	guard, ctx := fence.New(nil), context.Background()
 
@@ -17,5 +17,5 @@ func ExampleGuard_Check() {
 	// Output:
 	// <nil>
 	// <nil>
-	// the fence is stale: "report.csv" was used with 41, and has seen 42
+	// the fence is stale: "report.csv" was used with fence 41 after fence 42
 }

@@ -26,7 +26,7 @@ type StaleError struct {
 
 // Error implements error.
 func (e *StaleError) Error() string {
-	return fmt.Sprintf("%v: %q was used with %d, and has seen %d", ErrStale, e.Resource, e.Fence, e.Highest)
+	return fmt.Sprintf("%v: %q was used with fence %d after fence %d", ErrStale, e.Resource, e.Fence, e.Highest)
 }
 
 // Is reports whether target is [ErrStale].
@@ -34,8 +34,8 @@ func (e *StaleError) Is(target error) bool { return target == ErrStale }
 
 // Store stores the highest fence of each resource.
 type Store interface {
-	// Raise raises the stored fence of the resource to fence, unless it is higher already, and
-	// returns the stored fence. It is atomic.
+	// Raise atomically stores the maximum of fence and the stored fence of the resource, and
+	// returns this maximum.
 	Raise(ctx context.Context, resource string, fence int64) (highest int64, err error)
 }
 
@@ -44,8 +44,8 @@ type Guard struct {
 	store Store
 }
 
-// New returns a Guard. A nil store keeps the fences in memory, which suffices if this process is
-// the only one that uses the resource, for as long as it runs.
+// New returns a Guard. A nil store keeps the fences in memory. Use nil only if no other process
+// uses the resource: the fences are lost when this process ends.
 func New(store Store) *Guard {
 	if store == nil {
 		store = &memory{highest: make(map[string]int64)}
@@ -56,8 +56,8 @@ func New(store Store) *Guard {
 // Check returns nil if the holder with this fence may use the resource, and a [*StaleError] if a
 // later holder has used it. A holder may use the resource any number of times.
 //
-// A later holder may come between the check and the use: do both in one critical section or
-// transaction. Errors: [ErrStale], [ErrInvalid], or that of the [Store].
+// A later holder may use the resource between the check and the use: do both in one critical
+// section or transaction. Errors: [ErrStale], [ErrInvalid], or the error of the [Store].
 func (g *Guard) Check(ctx context.Context, resource string, fence int64) error {
 	if fence <= 0 {
 		return ErrInvalid

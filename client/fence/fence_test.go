@@ -26,7 +26,7 @@ func TestCheck(t *testing.T) {
 		var stale *fence.StaleError
 		require.ErrorAs(t, err, &stale)
 		require.Equal(t, fence.StaleError{Resource: "account", Fence: 7, Highest: 9}, *stale)
-		require.EqualError(t, err, `the fence is stale: "account" was used with 7, and has seen 9`)
+		require.EqualError(t, err, `the fence is stale: "account" was used with fence 7 after fence 9`)
 
 		require.NoError(t, guard.Check(ctx, "another account", 7), "each resource has its own fence")
 		require.NoError(t, guard.Check(ctx, "account", 9), "a refusal changes nothing")

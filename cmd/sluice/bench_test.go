@@ -41,7 +41,7 @@ func TestBench(t *testing.T) {
 		require.Contains(t, out, "P99")
 	})
 
-	t.Run("reports wrong usage before the load", func(t *testing.T) {
+	t.Run("reports an invalid command line before the load", func(t *testing.T) {
 		t.Parallel()
 		_, errOut, code := sluice(t, "bench", "jobs", "no-such-queue")
 		require.Equal(t, 4, code)

@@ -23,7 +23,7 @@ func TestJobs(t *testing.T) {
 		again, errOut, code := sluice(t, "jobs", "push", "orders", `{"order": 43}`, "--id", id)
 		require.Zero(t, code)
 		require.Contains(t, again, id)
-		require.Contains(t, errOut, "and another payload already exists; nothing was enqueued")
+		require.Contains(t, errOut, "and a different payload already exists; nothing was enqueued")
 
 		out = does(t, "jobs", "get", "orders", id)
 		require.Regexp(t, `(?m)^state +scheduled\nattempt +0 of 3\ndue .*\n`+
@@ -37,7 +37,7 @@ func TestJobs(t *testing.T) {
 		require.Equal(t, id+" is canceled\n", does(t, "jobs", "cancel", "orders", id))
 		_, errOut, code = sluice(t, "jobs", "reschedule", "orders", id, "--run-at", "5m")
 		require.Equal(t, 3, code)
-		require.Contains(t, errOut, "the job is canceled")
+		require.Contains(t, errOut, "a job that is canceled")
 		_, _, code = sluice(t, "jobs", "get", "orders", name("unknown"))
 		require.Equal(t, 4, code)
 	})

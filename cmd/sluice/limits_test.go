@@ -45,7 +45,7 @@ func TestPolicies(t *testing.T) {
 		require.Equal(t, 4, code)
 	})
 
-	t.Run("put names each invalid field in a line", func(t *testing.T) {
+	t.Run("put reports each invalid field in its own line", func(t *testing.T) {
 		t.Parallel()
 		p := name("login")
 		_, errOut, code := piped(t, `{"rules": [{"name": "a", "algorithm": "leaky", "limit": 0, "window_ms": 1000}]}`,

@@ -30,7 +30,7 @@ func running(t *testing.T, endpoint string, args []string, script string) *proce
 }
 
 func contains(file, text string) bool {
-	got, err := os.ReadFile(file) //nolint:gosec // a file of the test's
+	got, err := os.ReadFile(file) //nolint:gosec // a file of the test
 	return err == nil && strings.Contains(string(got), text)
 }
 
@@ -53,7 +53,7 @@ func TestLockRun(t *testing.T) {
 		require.Equal(t, "ann", state.Holders[0].Owner)
 		require.Contains(t, does(t, "lock", "status", lock), lock+" is held (exclusive)\nOWNER")
 
-		env, err := os.ReadFile(file) //nolint:gosec // a file of the test's
+		env, err := os.ReadFile(file) //nolint:gosec // a file of the test
 		require.NoError(t, err)
 		require.Contains(t, string(env), "SLUICE_LOCK_NAME="+lock+"\n")
 		require.Contains(t, string(env), fmt.Sprintf("SLUICE_FENCE=%d\n", state.Holders[0].Fence))
@@ -101,7 +101,7 @@ func TestLockRun(t *testing.T) {
 		require.Equal(t, "err\n", errOut)
 	})
 
-	t.Run("waits for a held lock as --wait says", func(t *testing.T) {
+	t.Run("waits for a held lock, up to --wait", func(t *testing.T) {
 		t.Parallel()
 		lock, api := name("lock"), connect(t)
 		l, err := api.Lock(t.Context(), lock, client.LockOptions{Owner: "ann"})
@@ -139,7 +139,7 @@ func TestLockRun(t *testing.T) {
 		require.Empty(t, p.out.String())
 		require.Contains(t, p.err.String(), "interrupted while waiting for the lock; the command was not run")
 		next, err := api.TryLock(t.Context(), lock, client.LockOptions{})
-		require.NoError(t, err, "a lock that was still granted is released before the program ends")
+		require.NoError(t, err, "the program releases a lock that the API granted after the signal")
 		require.NoError(t, next.Unlock(t.Context()))
 	})
 
@@ -193,10 +193,10 @@ func TestLockRelease(t *testing.T) {
 	require.Equal(t, lock+" was free\n", does(t, "lock", "release", lock, "--force"))
 }
 
-// pids reads the process IDs that a script has written, one in each line.
+// pids reads the process IDs that a script has written, one per line.
 func pids(t *testing.T, file string) []int {
 	t.Helper()
-	text, err := os.ReadFile(file) //nolint:gosec // a file of the test's
+	text, err := os.ReadFile(file) //nolint:gosec // a file of the test
 	require.NoError(t, err)
 	var out []int
 	for line := range strings.FieldsSeq(string(text)) {
@@ -207,7 +207,7 @@ func pids(t *testing.T, file string) []int {
 	return out
 }
 
-// alive reports whether a process runs. A dead process that was not reaped does not.
+// alive reports whether a process runs. It returns false for a zombie.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -27,7 +27,7 @@ func TestLockLost(t *testing.T) {
 				p := running(t, between.url(), []string{lock, "--ttl", "3s", "--grace", "300ms"}, family(file))
 				family := pids(t, file)
 				require.Len(t, family, 3)
-				// A renewal succeeds.
+				// Wait for the first renewal.
 				first := held(t, lock).Holders[0].ExpiresAt
 				require.Eventually(t, func() bool {
 					return held(t, lock).Holders[0].ExpiresAt.After(first)
@@ -54,7 +54,7 @@ func TestLockLost(t *testing.T) {
 			`; exit 0" TERM; echo ready >$READY; while :; do sleep 0.02; done`
 		p := running(t, between.url(), []string{lock, "--ttl", "3s", "--grace", "1s"}, script)
 		between.kill()
-		require.Equal(t, 76, p.wait(t), "the lock was lost, although the command exits with 0")
+		require.Equal(t, 76, p.wait(t), "76 reports the lost lock, although the command exits with 0")
 		require.True(t, contains(file, "cleaned"))
 	})
 
@@ -67,7 +67,7 @@ func TestLockLost(t *testing.T) {
 		forced := time.Now()
 		require.Equal(t, 76, p.wait(t))
 		require.Less(t, time.Since(forced), 2*time.Second,
-			"it ends at the next renewal, without --grace, because another holder may have the lock")
+			"the group ends at the next renewal, without --grace, because another holder may have the lock")
 		require.False(t, anyAlive(family))
 		require.Contains(t, p.err.String(), "the lock was released by force")
 	})

@@ -20,7 +20,7 @@ import (
 	"github.com/sluicehq/sluice/localstack/stack"
 )
 
-// patience is longer than a busy machine needs.
+// patience is the timeout of the tests. It is long enough for a busy machine.
 const patience = 20 * time.Second
 
 var (
@@ -28,7 +28,7 @@ var (
 	binary string
 )
 
-// TestMain builds the program and starts the stack; the exit code is that of m.Run.
+// TestMain builds the program and starts the local stack.
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "sluice-cli-")
 	if err != nil {
@@ -58,7 +58,8 @@ type process struct {
 	exited   chan struct{}
 }
 
-// command prepares a run with an endpoint. The caller may change it before start.
+// command prepares a run of the program with an endpoint. The caller may change the process before
+// start.
 func command(t *testing.T, endpoint string, args ...string) *process {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, args...) //nolint:gosec // the program under test
@@ -82,7 +83,7 @@ func (p *process) start(t *testing.T) {
 	}()
 }
 
-// wait returns the exit code.
+// wait waits until the program has ended, and returns its exit code.
 func (p *process) wait(t *testing.T) int {
 	t.Helper()
 	select {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// proxy is a TCP proxy between the program and the API. It makes the API unreachable, like a server
-// that was killed or one that hangs.
+// proxy is a TCP proxy between the program and the API. It makes the API unreachable in two ways:
+// kill refuses connections, and hang drops all data.
 type proxy struct {
 	listener net.Listener
 	backend  string

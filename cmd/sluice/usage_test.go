@@ -9,7 +9,7 @@ import (
 
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	t.Run("is reported in one line that says what to do", func(t *testing.T) {
+	t.Run("reports each error in one line with a remedy", func(t *testing.T) {
 		t.Parallel()
 		for _, test := range []struct {
 			args []string
@@ -25,7 +25,7 @@ func TestUsage(t *testing.T) {
 				`invalid argument "5" for "--delay" flag: must be a number with a unit, ` +
 					`such as 500ms, 90s, 5m, 1h30m, 2d or 1w (see --help)`},
 			{[]string{"jobs", "push", "orders", "text"},
-				`the payload is not JSON; a text needs quotes of its own: '"text"'`},
+				`the payload is not JSON; a JSON string needs double quotes: '"text"'`},
 			{[]string{"lock", "run", "a", "ls"},
 				"give one name, and the command after --: sluice lock run NAME -- COMMAND"},
 			{[]string{"lock", "run", "a", "--ttl", "2s", "--grace", "1s", "--", "ls"},

@@ -10,22 +10,24 @@ import (
 )
 
 const (
-	// claimMargin is how long before the function's deadline the dispatcher claims no more jobs. It
-	// is the time for the claims in flight.
+	// claimMargin is the time before the function's deadline at which the dispatcher stops claiming
+	// jobs. It leaves time to finish the jobs in flight.
 	claimMargin = 6 * time.Second
-	// answerMargin is how long before the deadline the work ends, so that the function can answer.
+	// answerMargin is the time before the function's deadline at which all work stops, to leave
+	// time for the answer.
 	answerMargin = 500 * time.Millisecond
 )
 
 // handler runs the dispatcher once per invocation.
 type handler struct {
 	dispatcher  *dispatch.Dispatcher
-	terminating context.Context // ends on SIGTERM
+	terminating context.Context // canceled on SIGTERM
 	runs        sync.WaitGroup
 }
 
-// handle ignores the content of the event. After a SIGTERM it claims no more jobs, finishes those
-// in flight and returns.
+// handle runs the dispatcher until a newer run takes over or the function's deadline approaches. It
+// ignores the content of the event. After a SIGTERM it stops claiming, finishes the jobs in flight
+// and returns.
 func (h *handler) handle(ctx context.Context, _ json.RawMessage) (dispatch.Summary, error) {
 	h.runs.Add(1)
 	defer h.runs.Done()
@@ -40,5 +42,5 @@ func (h *handler) handle(ctx context.Context, _ json.RawMessage) (dispatch.Summa
 	defer cancelClaiming()
 	defer context.AfterFunc(h.terminating, cancelClaiming)() //nolint:contextcheck // SIGTERM ends every invocation
 
-	return h.dispatcher.Run(work, claiming), nil //nolint:contextcheck // both are the invocation's
+	return h.dispatcher.Run(work, claiming), nil //nolint:contextcheck // both derive from ctx
 }

@@ -20,9 +20,10 @@ import (
 const (
 	redisTimeout = 2 * time.Second
 	redisPool    = 64
-	// concurrency bounds the batches that are in flight to SQS.
+	// concurrency is the maximum number of batches that are sent to SQS concurrently.
 	concurrency = 32
-	// batchTimeout bounds one batch, so that a call of SQS that hangs does not outlast the lease.
+	// batchTimeout is the timeout of one batch. It is shorter than the lease of the claimed jobs,
+	// so that a hanging call to SQS ends before the lease does.
 	batchTimeout = 10 * time.Second
 )
 
@@ -40,8 +41,8 @@ func build(ctx context.Context, env *startup.Env) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The client does not retry: a job that SQS did not certainly accept is requeued and sent again
-	// with the same attempt number.
+	// The client does not retry: the dispatcher requeues every job that SQS did not confirm and
+	// sends it again with the same attempt number.
 	client := sqs.NewFromConfig(env.AWS(), func(o *sqs.Options) { o.RetryMaxAttempts = 1 })
 	sender := sqssender.New(bounded{client}, concurrency)
 	box := outbox.New(dynamo, table)
@@ -53,7 +54,7 @@ func build(ctx context.Context, env *startup.Env) (any, error) {
 	return h.handle, nil
 }
 
-// bounded gives each batch a deadline.
+// bounded is an SQS client that limits each batch to batchTimeout.
 type bounded struct{ client *sqs.Client }
 
 var _ sqssender.API = bounded{}

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// api maps HTTP requests to calls of [jobs.Service], and their results to answers.
+// api converts HTTP requests to calls to [jobs.Service], and the results to HTTP responses.
 type api struct {
 	jobs    *jobs.Service
 	urls    map[string]string // SQS URLs by queue
@@ -36,7 +36,8 @@ func (a *api) routes() *httpapi.API {
 	return router
 }
 
-// queue reads the queue from the path. Errors: queue_not_found if the deployment does not have it.
+// queue reads the queue from the path. Errors: queue_not_found if the deployment does not have this
+// queue.
 func (a *api) queue(r *http.Request) (string, error) {
 	name := r.PathValue("queue")
 	if !fault.ValidName(name) {

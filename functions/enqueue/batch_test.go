@@ -18,16 +18,17 @@ import (
 	"github.com/sluicehq/sluice/shared/jobs"
 )
 
-// hanging is a Redis that does not answer. Its calls time out together, as soon as a given number
-// of them waits, so that the test needs no clock.
+// hanging simulates a Redis that does not answer. When a given number of calls are waiting, they
+// all time out at the same moment, so that the test does not depend on a clock.
 type hanging struct {
 	together int32
 	calls    atomic.Int32
-	alone    atomic.Int32  // calls that reached their own timeout
+	alone    atomic.Int32  // number of calls that reached their own timeout
 	timeout  chan struct{} // closed when the calls time out
 }
 
-// hang makes the function's Redis hang until so many calls wait.
+// hang makes the function's Redis hang. When the number of waiting calls reaches together, they all
+// time out.
 func (f *fixture) hang(together int32) *hanging {
 	h := &hanging{together: together, timeout: make(chan struct{})}
 	f.conn.Client().AddHook(h)
@@ -78,7 +79,7 @@ func batch(n int) object {
 	return object{"jobs": list}
 }
 
-// mixedBatch returns a batch of plain and durable jobs in turn: p0, d1, p2, d3, …
+// mixedBatch returns a batch of n jobs, alternately plain and durable: p0, d1, p2, d3, …
 func mixedBatch(n int) object {
 	list := make([]object, n)
 	for i := range list {
@@ -114,7 +115,7 @@ func TestBatch(t *testing.T) {
 		require.EqualValues(t, delayqueue.MaxBatch, scheduled())
 	})
 
-	t.Run("an invalid job does not affect the others", func(t *testing.T) {
+	t.Run("an invalid job does not affect the other jobs", func(t *testing.T) {
 		f := start(t)
 		f.post(t, jobsPath, object{"payload": 1, "id": "known"})
 		a := f.Want(t, http.StatusOK, http.MethodPost, jobsPath+"/batch", object{"jobs": []object{
@@ -135,7 +136,7 @@ func TestBatch(t *testing.T) {
 		require.Equal(t, true, results[3].(object)["payload_differs"])
 		apitest.RequireProblem(t, results[4].(object)["error"], http.StatusBadRequest, "invalid_request")
 		require.Equal(t, false, results[5].(object)["duplicate"])
-		require.Equal(t, true, results[6].(object)["duplicate"], "the same ID twice in one batch is one job")
+		require.Equal(t, true, results[6].(object)["duplicate"], "two entries with the same ID are one job")
 		require.Empty(t, a.Header.Get("Sluice-Degraded"))
 
 		all := f.Want(t, http.StatusOK, http.MethodPost, jobsPath+"/batch",
@@ -147,9 +148,9 @@ func TestBatch(t *testing.T) {
 			`{"jobs":[{"payload":1},{"payload":1,"delay":1}]}`)
 	})
 
-	t.Run("a defect is a 500 and its stack is only in the log", func(t *testing.T) {
+	t.Run("a panic is answered with 500 and only the log has its stack", func(t *testing.T) {
 		f := start(t)
-		f.jobs = jobs.New(nil, f.outbox, f.log) // every call of Redis panics
+		f.jobs = jobs.New(nil, f.outbox, f.log) // every call to Redis panics
 		a := f.WantProblem(t, http.StatusInternalServerError, "internal", http.MethodPost, jobsPath+"/batch",
 			mixedBatch(2))
 		for _, secret := range []string{"nil pointer", "goroutine", "enqueue.go"} {
@@ -160,13 +161,14 @@ func TestBatch(t *testing.T) {
 }
 
 func TestBatchOfPlainAndDurableJobs(t *testing.T) {
-	// A second wait for Redis would begin after the first had timed out.
+	// If plain and durable jobs waited one after the other, the first call would reach its own
+	// timeout.
 	t.Run("waits only once for a Redis that hangs", func(t *testing.T) {
 		f := start(t)
-		f.post(t, jobsPath, object{"payload": "the connection is open"})
+		f.post(t, jobsPath, object{"payload": "opens the connection"})
 		h := f.hang(2)
 		a := f.Want(t, http.StatusOK, http.MethodPost, jobsPath+"/batch", mixedBatch(6))
-		require.Zero(t, h.alone.Load(), "plain and durable jobs wait together")
+		require.Zero(t, h.alone.Load(), "plain and durable jobs wait concurrently")
 		require.EqualValues(t, 2, h.calls.Load(), "Redis is not called again")
 		require.Equal(t, degradedOutbox, a.Header.Get("Sluice-Degraded"))
 		results, _ := a.Body["results"].([]any)
@@ -181,7 +183,7 @@ func TestBatchOfPlainAndDurableJobs(t *testing.T) {
 		}
 	})
 
-	t.Run("has its results in the order of the request", func(t *testing.T) {
+	t.Run("returns the results in the order of the request", func(t *testing.T) {
 		f := start(t)
 		f.post(t, jobsPath, object{"payload": 4, "id": "p4", "delay_ms": 60_000})
 		f.post(t, jobsPath, object{"payload": "another", "id": "d7", "delay_ms": 60_000, "durability": "dynamodb"})
@@ -205,7 +207,7 @@ func TestBatchOfPlainAndDurableJobs(t *testing.T) {
 		"with Redis":    func(*fixture) {},
 		"without Redis": func(f *fixture) { f.hang(1) },
 	} {
-		t.Run(name+": an ID that is plain and durable belongs to the durable job", func(t *testing.T) {
+		t.Run(name+": a durable job wins an ID that a plain job shares", func(t *testing.T) {
 			f := start(t)
 			f.post(t, jobsPath, object{"payload": 1})
 			lose(f)

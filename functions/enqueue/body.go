@@ -11,8 +11,8 @@ import (
 	"github.com/sluicehq/sluice/shared/instant"
 )
 
-// newJob is the JSON of a job to enqueue. [delayqueue.Job.Normalize] has the bounds and the
-// defaults.
+// newJob is the JSON form of a job to enqueue. [delayqueue.Job.Normalize] sets the defaults and
+// checks the ranges.
 type newJob struct {
 	Payload     json.RawMessage   `json:"payload"`
 	DelayMS     *int64            `json:"delay_ms"`
@@ -34,7 +34,8 @@ type backoffBody struct {
 	Jitter     *bool    `json:"jitter"`
 }
 
-// parse returns the normalized job of a request. The error lists f and every invalid field.
+// parse returns the normalized job of a request. Its error lists the fields of f and every invalid
+// field of the body.
 func (b *newJob) parse(f fault.Fields, queue delayqueue.QueueType, traceparent string) (delayqueue.Job, error) {
 	j := b.job(&f)
 	j.Trace = traceparent
@@ -47,7 +48,7 @@ func (b *newJob) parse(f fault.Fields, queue delayqueue.QueueType, traceparent s
 	return normalized, f.Join(err)
 }
 
-// job maps the JSON to a job.
+// job converts the JSON to a job, and adds invalid fields to f.
 func (b *newJob) job(f *fault.Fields) delayqueue.Job {
 	j := delayqueue.Job{
 		Payload:     b.Payload,
@@ -59,11 +60,11 @@ func (b *newJob) job(f *fault.Fields) delayqueue.Job {
 	}
 	if b.ID != nil {
 		j.ID = *b.ID
-		f.CheckName("id", j.ID) // the domain replaces an empty ID
+		f.CheckName("id", j.ID) // delayqueue would replace an empty ID with a generated one
 	}
 
 	if b.DelayMS != nil && b.RunAt != nil {
-		f.Add("run_at", "excludes delay_ms: give one of them")
+		f.Add("run_at", "must not be combined with delay_ms")
 	}
 	if b.DelayMS != nil {
 		j.Delay = instant.Milliseconds(*b.DelayMS)
@@ -99,8 +100,9 @@ func (b *backoffBody) backoff() delayqueue.Backoff {
 	return backoff
 }
 
-// explicit returns the value of an optional member, and 0 if it is absent. The domain gives a 0 its
-// default, so an explicit 0 becomes -1, which the domain refuses with the range.
+// explicit returns the value of an optional member, or 0 if it is absent. Package delayqueue
+// replaces 0 with the default. An explicit 0 therefore becomes -1, which delayqueue refuses as out
+// of range.
 func explicit[T int | int64 | float64](value *T) T {
 	switch {
 	case value == nil:
@@ -112,8 +114,8 @@ func explicit[T int | int64 | float64](value *T) T {
 	}
 }
 
-// parseInstant parses an optional instant. The domain reads the zero time as "not set", so an
-// explicit instant before 1970 becomes the start of 1970: both are in the past.
+// parseInstant parses an optional RFC 3339 time. Package delayqueue treats the zero time as "not
+// set". A time before 1970 therefore becomes the start of 1970, which is in the past, too.
 func parseInstant(f *fault.Fields, field string, text *string) time.Time {
 	if text == nil {
 		return time.Time{}
@@ -129,7 +131,8 @@ func parseInstant(f *fault.Fields, field string, text *string) time.Time {
 	return at
 }
 
-// identify applies the header Idempotency-Key, which is the ID of a job whose body has none.
+// identify sets the job's ID to the header Idempotency-Key if the body has no ID. If the two
+// differ, it adds an error to f.
 func (b *newJob) identify(f *fault.Fields, r *http.Request) {
 	key := r.Header.Get("Idempotency-Key")
 	switch {
@@ -137,6 +140,6 @@ func (b *newJob) identify(f *fault.Fields, r *http.Request) {
 	case b.ID == nil:
 		b.ID = &key
 	case *b.ID != key:
-		f.Add("Idempotency-Key", "differs from the id in the body: give one of them")
+		f.Add("Idempotency-Key", "differs from the id in the body: give only one of them")
 	}
 }

@@ -22,7 +22,8 @@ type enqueuedBody struct {
 	RunAt     string           `json:"run_at"`
 	Attempt   int              `json:"attempt"`
 	Duplicate bool             `json:"duplicate"`
-	// PayloadDiffers reports that the existing job of this ID has another content.
+	// PayloadDiffers reports that the existing job with this ID has a different payload, group or
+	// headers.
 	PayloadDiffers bool `json:"payload_differs,omitempty"`
 }
 
@@ -60,7 +61,8 @@ func (a *api) enqueue(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.Write(w, status, enqueuedOf(queue, result.Enqueued))
 }
 
-// store enqueues jobs, emits the metrics, and sets the header Sluice-Degraded if it applies.
+// store enqueues jobs and emits the metrics. If the outbox accepted a job because Redis did not,
+// store sets the header Sluice-Degraded.
 func (a *api) store(ctx context.Context, w http.ResponseWriter, queue string, list []delayqueue.Job) []jobs.Result {
 	results := a.jobs.Enqueue(ctx, queue, list)
 	enqueued, degraded := 0, false
@@ -122,7 +124,7 @@ func (a *api) enqueueBatch(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.Write(w, http.StatusOK, map[string]any{"results": results})
 }
 
-// entryOf returns the answer for one job of a batch.
+// entryOf returns the result of one job in the answer to a batch.
 func entryOf(ctx context.Context, queue string, r jobs.Result) any {
 	if r.Err != nil {
 		return map[string]any{"error": httpapi.ProblemOf(r.Err, httpapi.RequestID(ctx))}

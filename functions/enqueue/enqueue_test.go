@@ -33,39 +33,39 @@ func TestInvalidJob(t *testing.T) {
 		"a delay over ten years": {object{"payload": 1, "delay_ms": int64(3654) * 86_400_000},
 			[]string{"delay_ms"}},
 		"the largest delay":       {`{"payload":1,"delay_ms":9223372036854775807}`, []string{"delay_ms"}},
-		"a delay beyond 64 bits":  {`{"payload":1,"delay_ms":1e30}`, []string{"delay_ms"}},
+		"a delay over 64 bits":    {`{"payload":1,"delay_ms":1e30}`, []string{"delay_ms"}},
 		"a delay with a fraction": {`{"payload":1,"delay_ms":1.5}`, []string{"delay_ms"}},
 		"a delay as text":         {`{"payload":1,"delay_ms":"5"}`, []string{"delay_ms"}},
 		"a delay and a time": {object{"payload": 1, "delay_ms": 5, "run_at": in(time.Hour)},
 			[]string{"run_at"}},
-		"a time that is none":         {object{"payload": 1, "run_at": "tomorrow"}, []string{"run_at"}},
-		"a time without a zone":       {object{"payload": 1, "run_at": "2030-01-01T00:00:00"}, []string{"run_at"}},
-		"a time that is empty":        {object{"payload": 1, "run_at": ""}, []string{"run_at"}},
-		"a time over ten years ahead": {object{"payload": 1, "run_at": "2999-01-01T00:00:00Z"}, []string{"run_at"}},
-		"an id with a space":          {object{"payload": 1, "id": "a b"}, []string{"id"}},
-		"an id with a slash":          {object{"payload": 1, "id": "a/b"}, []string{"id"}},
-		"an empty id":                 {object{"payload": 1, "id": ""}, []string{"id"}},
-		"an id of 129 characters":     {object{"payload": 1, "id": long}, []string{"id"}},
-		"no attempts":                 {object{"payload": 1, "max_attempts": 0}, []string{"max_attempts"}},
-		"101 attempts":                {object{"payload": 1, "max_attempts": 101}, []string{"max_attempts"}},
+		"a text that is not a time": {object{"payload": 1, "run_at": "tomorrow"}, []string{"run_at"}},
+		"a time without a zone":     {object{"payload": 1, "run_at": "2030-01-01T00:00:00"}, []string{"run_at"}},
+		"a time that is empty":      {object{"payload": 1, "run_at": ""}, []string{"run_at"}},
+		"a time in over ten years":  {object{"payload": 1, "run_at": "2999-01-01T00:00:00Z"}, []string{"run_at"}},
+		"an id with a space":        {object{"payload": 1, "id": "a b"}, []string{"id"}},
+		"an id with a slash":        {object{"payload": 1, "id": "a/b"}, []string{"id"}},
+		"an empty id":               {object{"payload": 1, "id": ""}, []string{"id"}},
+		"an id of 129 characters":   {object{"payload": 1, "id": long}, []string{"id"}},
+		"no attempts":               {object{"payload": 1, "max_attempts": 0}, []string{"max_attempts"}},
+		"101 attempts":              {object{"payload": 1, "max_attempts": 101}, []string{"max_attempts"}},
 		"an ack timeout too short": {object{"payload": 1, "max_attempts": 2, "ack_timeout_ms": 999},
 			[]string{"ack_timeout_ms"}},
 		"an ack timeout too long": {object{"payload": 1, "max_attempts": 2, "ack_timeout_ms": 43_200_001},
 			[]string{"ack_timeout_ms"}},
-		"a backoff out of its ranges": {object{"payload": 1,
+		"a backoff outside of its ranges": {object{"payload": 1,
 			"backoff": object{"initial_ms": 0, "max_ms": -1, "multiplier": 0.5}},
 			[]string{"backoff.initial_ms", "backoff.max_ms", "backoff.multiplier"}},
-		"a backoff that ends too soon": {object{"payload": 1, "backoff": object{"initial_ms": 10, "max_ms": 9}},
+		"a max_ms below initial_ms": {object{"payload": 1, "backoff": object{"initial_ms": 10, "max_ms": 9}},
 			[]string{"backoff.max_ms"}},
 		"an unknown field of a backoff": {object{"payload": 1, "backoff": object{"factor": 2}},
 			[]string{"backoff.factor"}},
-		"an end that is none": {object{"payload": 1, "expires_at": "never"}, []string{"expires_at"}},
-		"an end before the start": {object{"payload": 1, "run_at": "2027-01-02T00:00:00Z",
+		"an expiry that is not a time": {object{"payload": 1, "expires_at": "never"}, []string{"expires_at"}},
+		"an expiry before the due time": {object{"payload": 1, "run_at": "2027-01-02T00:00:00Z",
 			"expires_at": "2027-01-01T00:00:00Z"}, []string{"expires_at"}},
 		"a line break in a header": {object{"payload": 1, "headers": object{"a": "b\r\nc: d"}}, []string{"headers.a"}},
 		"a payload nested too deep": {`{"payload":` + strings.Repeat("[", 257) + strings.Repeat("]", 257) + `}`,
 			[]string{"payload"}},
-		"a zero of everything": {
+		"every field empty or zero": {
 			object{"payload": 1, "id": "", "max_attempts": 0, "ack_timeout_ms": 0,
 				"backoff": object{"initial_ms": 0, "max_ms": 0, "multiplier": 0}},
 			[]string{"id", "max_attempts", "ack_timeout_ms", "backoff.initial_ms", "backoff.max_ms",
@@ -74,15 +74,15 @@ func TestInvalidJob(t *testing.T) {
 		"a group on a standard queue": {object{"payload": 1, "group": "g"}, []string{"group"}},
 		"a reserved header": {object{"payload": 1, "headers": object{"sluice-job-id": "x"}},
 			[]string{"headers.sluice-job-id"}},
-		"a header with a space": {object{"payload": 1, "headers": object{"a b": "x"}}, []string{"headers.a b"}},
-		"an empty header":       {object{"payload": 1, "headers": object{"a": ""}}, []string{"headers.a"}},
-		"a control in a header": {object{"payload": 1, "headers": object{"a": "\x01"}}, []string{"headers.a"}},
-		"a number in a header":  {`{"payload":1,"headers":{"a":1}}`, []string{"headers.a"}},
-		"nine headers":          {object{"payload": 1, "headers": manyHeaders(9, "v")}, []string{"headers"}},
+		"a header with a space":      {object{"payload": 1, "headers": object{"a b": "x"}}, []string{"headers.a b"}},
+		"an empty header":            {object{"payload": 1, "headers": object{"a": ""}}, []string{"headers.a"}},
+		"a control code in a header": {object{"payload": 1, "headers": object{"a": "\x01"}}, []string{"headers.a"}},
+		"a number in a header":       {`{"payload":1,"headers":{"a":1}}`, []string{"headers.a"}},
+		"nine headers":               {object{"payload": 1, "headers": manyHeaders(9, "v")}, []string{"headers"}},
 		"headers that are too large": {object{"payload": 1, "headers": manyHeaders(8, strings.Repeat("v", 512))},
 			[]string{"headers"}},
-		"another durability": {object{"payload": 1, "durability": "s3"}, []string{"durability"}},
-		"several mistakes": {object{"delay_ms": -1, "max_attempts": 0, "durability": "x"},
+		"an unknown durability": {object{"payload": 1, "durability": "s3"}, []string{"durability"}},
+		"several invalid fields": {object{"delay_ms": -1, "max_attempts": 0, "durability": "x"},
 			[]string{"payload", "delay_ms", "max_attempts", "durability"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,8 +127,8 @@ func TestInvalidRequest(t *testing.T) {
 		"an unknown job's change": {http.MethodPatch, jobsPath + "/b", object{"delay_ms": 1}, 404, "job_not_found"},
 		"an unknown job's ack":    {http.MethodPost, jobsPath + "/b/ack", object{"attempt": 1}, 404, "job_not_found"},
 		"a bad job id":            {http.MethodGet, jobsPath + "/a%2Fb", nil, 400, "invalid_request"},
-		"a change of nothing":     {http.MethodPatch, jobsPath + "/a", object{}, 400, "invalid_request"},
-		"a change to two times": {http.MethodPatch, jobsPath + "/a", object{"delay_ms": 1, "run_at": in(0)}, 400,
+		"an empty change":         {http.MethodPatch, jobsPath + "/a", object{}, 400, "invalid_request"},
+		"a change with two times": {http.MethodPatch, jobsPath + "/a", object{"delay_ms": 1, "run_at": in(0)}, 400,
 			"invalid_request"},
 		"a change of the id":        {http.MethodPatch, jobsPath + "/a", object{"id": "b"}, 400, "invalid_request"},
 		"an ack without an attempt": {http.MethodPost, jobsPath + "/a/ack", object{}, 400, "invalid_request"},
@@ -136,19 +136,19 @@ func TestInvalidRequest(t *testing.T) {
 			"invalid_request"},
 		"a nack's negative delay": {http.MethodPost, jobsPath + "/a/nack", object{"attempt": 1, "delay_ms": -1}, 400,
 			"invalid_request"},
-		"201 jobs":                  {http.MethodGet, jobsPath + "?limit=201", nil, 400, "invalid_request"},
-		"0 jobs":                    {http.MethodGet, jobsPath + "?limit=0", nil, 400, "invalid_request"},
-		"a limit that is no number": {http.MethodGet, jobsPath + "?limit=x", nil, 400, "invalid_request"},
-		"an unknown state":          {http.MethodGet, jobsPath + "?state=lost", nil, 400, "invalid_request"},
-		"an unknown parameter":      {http.MethodGet, jobsPath + "?page=2", nil, 400, "invalid_request"},
-		"a cursor of nowhere":       {http.MethodGet, jobsPath + "?cursor=AAAA", nil, 400, "invalid_request"},
-		"another method":            {http.MethodPut, jobsPath, object{"payload": 1}, 405, "method_not_allowed"},
-		"another path":              {http.MethodGet, "/v1/queue", nil, 404, "not_found"},
-		"a redrive of ids and a limit": {http.MethodPost, "/v1/queues/orders/redrive",
+		"201 jobs":                     {http.MethodGet, jobsPath + "?limit=201", nil, 400, "invalid_request"},
+		"0 jobs":                       {http.MethodGet, jobsPath + "?limit=0", nil, 400, "invalid_request"},
+		"a limit that is not a number": {http.MethodGet, jobsPath + "?limit=x", nil, 400, "invalid_request"},
+		"an unknown state":             {http.MethodGet, jobsPath + "?state=lost", nil, 400, "invalid_request"},
+		"an unknown parameter":         {http.MethodGet, jobsPath + "?page=2", nil, 400, "invalid_request"},
+		"an invalid cursor":            {http.MethodGet, jobsPath + "?cursor=AAAA", nil, 400, "invalid_request"},
+		"an unsupported method":        {http.MethodPut, jobsPath, object{"payload": 1}, 405, "method_not_allowed"},
+		"an unknown path":              {http.MethodGet, "/v1/queue", nil, 404, "not_found"},
+		"a redrive with ids and a limit": {http.MethodPost, "/v1/queues/orders/redrive",
 			object{"limit": 1, "ids": []string{"a"}}, 400, "invalid_request"},
-		"a redrive of no ids": {http.MethodPost, "/v1/queues/orders/redrive", object{"ids": []string{}}, 400,
+		"a redrive with an empty list": {http.MethodPost, "/v1/queues/orders/redrive", object{"ids": []string{}}, 400,
 			"invalid_request"},
-		"a pause until never": {http.MethodPost, "/v1/queues/orders/pause", object{"until": "never"}, 400,
+		"a pause with an invalid time": {http.MethodPost, "/v1/queues/orders/pause", object{"until": "never"}, 400,
 			"invalid_request"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestInvalidRequest(t *testing.T) {
 }
 
 func TestEnqueue(t *testing.T) {
-	t.Run("payloads are kept byte by byte up to their limit", func(t *testing.T) {
+	t.Run("payloads are stored byte for byte up to the size limit", func(t *testing.T) {
 		f := start(t)
 		for name, payload := range map[string]string{
 			"null": `null`, "number": `-1.50e+3`, "object": `{ "b" : 1, "a" : [ "<é🙂>" ] }`,
@@ -188,23 +188,23 @@ func TestEnqueue(t *testing.T) {
 		}
 	})
 
-	t.Run("the due time is the one that the caller gave", func(t *testing.T) {
+	t.Run("the due time follows delay_ms or run_at", func(t *testing.T) {
 		f := start(t)
 		target := time.Now().Add(48 * time.Hour).Truncate(time.Millisecond)
 		for name, c := range map[string]struct {
 			body object
 			want time.Time
 		}{
-			"neither is now": {object{}, time.Now()},
-			"a delay":        {object{"delay_ms": 60_000}, time.Now().Add(time.Minute)},
-			"ten years":      {object{"delay_ms": int64(3650) * 86_400_000}, time.Now().Add(3650 * 24 * time.Hour)},
-			"a time":         {object{"run_at": instant.Format(target)}, target},
+			"the default is now": {object{}, time.Now()},
+			"a delay":            {object{"delay_ms": 60_000}, time.Now().Add(time.Minute)},
+			"ten years":          {object{"delay_ms": int64(3650) * 86_400_000}, time.Now().Add(3650 * 24 * time.Hour)},
+			"a time":             {object{"run_at": instant.Format(target)}, target},
 			"a time with a zone": {object{"run_at": target.In(time.FixedZone("", 7200)).Format(time.RFC3339Nano)},
 				target},
-			"the past is now":      {object{"run_at": "2001-01-01T00:00:00.000Z"}, time.Now()},
-			"before 1970 is now":   {object{"run_at": "1969-07-20T20:17:40Z"}, time.Now()},
-			"the year 1 is now":    {object{"run_at": "0001-01-01T00:00:00Z"}, time.Now()},
-			"a delay of zero, too": {object{"delay_ms": 0}, time.Now()},
+			"the past is now":        {object{"run_at": "2001-01-01T00:00:00.000Z"}, time.Now()},
+			"before 1970 is now":     {object{"run_at": "1969-07-20T20:17:40Z"}, time.Now()},
+			"the year 1 is now":      {object{"run_at": "0001-01-01T00:00:00Z"}, time.Now()},
+			"a delay of zero is now": {object{"delay_ms": 0}, time.Now()},
 		} {
 			t.Run(name, func(t *testing.T) {
 				c.body["payload"] = 1
@@ -224,21 +224,21 @@ func TestEnqueue(t *testing.T) {
 		}
 	})
 
-	t.Run("an existing ID is a duplicate, and another content is reported", func(t *testing.T) {
+	t.Run("an existing ID is a duplicate, and a different payload is reported", func(t *testing.T) {
 		f := start(t)
 		first := f.post(t, jobsPath, object{"payload": object{"n": 1}, "id": "a", "delay_ms": 60_000})
 		again := f.Want(t, http.StatusOK, http.MethodPost, jobsPath,
 			object{"payload": object{"n": 1}, "id": "a", "delay_ms": 90_000})
 		require.Equal(t, true, again.Body["duplicate"])
 		require.Nil(t, again.Body["payload_differs"])
-		require.Equal(t, first.Body["run_at"], again.Body["run_at"], "the job as it stands")
+		require.Equal(t, first.Body["run_at"], again.Body["run_at"], "the existing job is unchanged")
 		other := f.Want(t, http.StatusOK, http.MethodPost, jobsPath, object{"payload": object{"n": 2}, "id": "a"})
 		require.Equal(t, true, other.Body["duplicate"])
 		require.Equal(t, true, other.Body["payload_differs"])
 		require.JSONEq(t, `{"n":1}`, string(f.payload(t, "a")))
 	})
 
-	t.Run("the header Idempotency-Key is the ID", func(t *testing.T) {
+	t.Run("uses the header Idempotency-Key as the ID", func(t *testing.T) {
 		f := start(t)
 		a := f.Want(t, http.StatusAccepted, http.MethodPost, jobsPath, object{"payload": 1}, "Idempotency-Key", "key-1")
 		require.Equal(t, "key-1", a.Body["id"])

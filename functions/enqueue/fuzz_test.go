@@ -16,8 +16,8 @@ import (
 	"github.com/sluicehq/sluice/shared/httpapi"
 )
 
-// Whatever a caller sends, nothing panics, nothing is a 5xx, and an enqueued job can be shown,
-// claimed and made a message of.
+// FuzzNoRequestBreaksTheFunction requires that no request causes a panic or a 5xx status, and that
+// every enqueued job can be read and sent to SQS.
 func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 	fix := start(f)
 	fix.post(f, jobsPath, object{"payload": 1, "id": "a", "delay_ms": 60_000})
@@ -72,7 +72,8 @@ func FuzzNoRequestBreaksTheFunction(f *testing.F) {
 	})
 }
 
-// requireSendable demands that SQS would take a job that was just enqueued.
+// requireSendable requires that the sender can send a job that was just enqueued. answer is the
+// API's answer to the enqueue.
 func (f *fixture) requireSendable(t *testing.T, answer string) {
 	t.Helper()
 	var taken struct{ ID, Queue string }
@@ -87,12 +88,12 @@ func (f *fixture) requireSendable(t *testing.T, answer string) {
 		Headers: info.Headers}
 	if r := sqssender.New(accepting{}, 1).Send(t.Context(), taken.Queue, f.urls[taken.Queue],
 		[]delayqueue.Claimed{job}); r[0].Outcome != sqssender.Accepted {
-		t.Fatalf("the job was enqueued, and can never be sent: %+v", r[0])
+		t.Fatalf("the job was enqueued but can never be sent: %+v", r[0])
 	}
 }
 
-// accepting is a fake SQS that takes what the sender gives it: what the sender refuses is the
-// matter here.
+// accepting is a fake SQS that accepts every message: the test is about the messages that the
+// sender refuses.
 type accepting struct{}
 
 // SendMessageBatch implements sqssender.API.

@@ -28,20 +28,20 @@ const (
 	fifoJobsPath = "/v1/queues/ordered/jobs"
 )
 
-// fixture is the function on a Redis and a DynamoDB of the test's own.
+// fixture is the function with its own Redis and DynamoDB.
 type fixture struct {
 	*api
 	apitest.API
 
 	redis  *redistest.Redis
-	conn   *redisconn.Conn // the function's own
+	conn   *redisconn.Conn // the function's connection
 	queues *delayqueue.Queues
 	outbox *outbox.Outbox
 	aws    *awstest.AWS
 }
 
-// patience is a call timeout that is never reached, also on a loaded machine. Tests of an
-// unresponsive Redis use the timeout of the function.
+// patience is a call timeout that is long enough on a loaded machine. Tests of an unresponsive
+// Redis use redisTimeout instead.
 const patience = 10 * time.Second
 
 func start(t testing.TB) *fixture {
@@ -83,7 +83,7 @@ func (f *fixture) loseDynamoDB() (restore func()) {
 	return func() { f.jobs = before }
 }
 
-// restartRedis restarts a Redis that was stopped, and waits until the function reaches it.
+// restartRedis restarts the stopped Redis and waits until the function can use it.
 func (f *fixture) restartRedis(t testing.TB) {
 	t.Helper()
 	require.NoError(t, f.redis.Server.Restart(t.Context()))
@@ -92,7 +92,7 @@ func (f *fixture) restartRedis(t testing.TB) {
 	}, 10*time.Second, 20*time.Millisecond)
 }
 
-// post enqueues a job, which must be new.
+// post enqueues a job and requires that it is new.
 func (f *fixture) post(t testing.TB, target string, job object) apitest.Reply {
 	t.Helper()
 	a := f.Want(t, http.StatusAccepted, http.MethodPost, target, job)
@@ -100,7 +100,7 @@ func (f *fixture) post(t testing.TB, target string, job object) apitest.Reply {
 	return a
 }
 
-// claim claims the due jobs of orders until there are n, as a dispatcher does.
+// claim claims due jobs of the queue orders, as a dispatcher does, until it has n jobs.
 func (f *fixture) claim(t testing.TB, n int) []delayqueue.Claimed {
 	t.Helper()
 	var out []delayqueue.Claimed
@@ -126,7 +126,7 @@ func (f *fixture) deliver(t testing.TB, n int) {
 	}
 }
 
-// item returns the outbox item of a job of orders, nil if there is none.
+// item returns the outbox item of a job of the queue orders, or nil if there is none.
 func (f *fixture) item(t testing.TB, id string) *outbox.Item {
 	t.Helper()
 	item, err := f.outbox.Find(t.Context(), "orders", id)

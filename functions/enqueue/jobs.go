@@ -101,7 +101,7 @@ func (a *api) reschedule(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.Write(w, http.StatusOK, jobOf(queue, info))
 }
 
-// stateBody is the state of a job after a call.
+// stateBody is the JSON form of a job's state after a call.
 type stateBody struct {
 	ID      string           `json:"id"`
 	Queue   string           `json:"queue"`
@@ -185,7 +185,7 @@ func (a *api) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	options := delayqueue.ListOptions{State: delayqueue.State(query.Get("state")), Cursor: query.Get("cursor")}
 	if text := query.Get("limit"); text != "" {
-		number, _ := strconv.Atoi(text) // 0 if it is not a number
+		number, _ := strconv.Atoi(text) // 0, which is out of range, if text is not a number
 		options.Limit = explicit(&number)
 	}
 

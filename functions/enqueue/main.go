@@ -14,7 +14,8 @@ import (
 	"github.com/sluicehq/sluice/shared/startup"
 )
 
-// redisTimeout leaves time for the outbox: an enqueue is answered within 800 ms when Redis hangs.
+// redisTimeout is the timeout of a call to Redis. It leaves time to use the outbox instead: while
+// Redis hangs, an enqueue is answered within 800 ms.
 const redisTimeout = 300 * time.Millisecond
 
 func main() { os.Exit(startup.Run("enqueue", build, os.Getenv, os.Stdout, os.Stderr)) }

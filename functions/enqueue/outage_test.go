@@ -12,10 +12,11 @@ import (
 	"github.com/sluicehq/sluice/shared/httpapi/apitest"
 )
 
-// enqueueLimit is how long an enqueue may take while Redis is unavailable.
+// enqueueLimit is the maximum duration of an enqueue while Redis is unavailable.
 const enqueueLimit = 800 * time.Millisecond
 
-// outages are the ways in which Redis is unavailable. In each of them jobs must still be accepted.
+// outages returns functions that make Redis unavailable, each in a different way. Jobs must be
+// accepted in each outage.
 func outages() map[string]func(testing.TB, *redistest.Redis) {
 	return map[string]func(testing.TB, *redistest.Redis){
 		"redis was killed": func(t testing.TB, r *redistest.Redis) { require.NoError(t, r.Server.Kill()) },
@@ -29,9 +30,10 @@ func outages() map[string]func(testing.TB, *redistest.Redis) {
 	}
 }
 
-// requireInTime requires that the first call in an outage is answered in time; later calls are
-// quicker, because the circuit breaker is open. On a loaded machine it tries with another function
-// and another outage: a call that waits for Redis would be late each time.
+// requireInTime requires that the first call in an outage is answered within enqueueLimit. Later
+// calls are quicker, because the circuit breaker is open. It makes up to five tries, each with a
+// new function and a new outage, because a call may be slow on a loaded machine. A call that waited
+// for Redis would be late in every try.
 func requireInTime(t *testing.T, begin func(testing.TB) *fixture, lose func(testing.TB, *redistest.Redis),
 	call func(testing.TB, *fixture) apitest.Reply) {
 	t.Helper()
@@ -80,7 +82,7 @@ func TestEnqueueWithoutRedis(t *testing.T) {
 	for name, lose := range outages() {
 		t.Run(name+": the outbox accepts jobs", func(t *testing.T) {
 			f := wire(t, redistest.Single(t), redisTimeout)
-			f.post(t, jobsPath, object{"payload": 1, "id": "before"}) // the connection is open
+			f.post(t, jobsPath, object{"payload": 1, "id": "before"}) // opens the connection
 			lose(t, f.redis)
 
 			a := f.Want(t, http.StatusAccepted, http.MethodPost, jobsPath,
@@ -100,7 +102,7 @@ func TestEnqueueWithoutRedis(t *testing.T) {
 			again := f.Want(t, http.StatusOK, http.MethodPost, jobsPath, object{"payload": object{"n": 1}, "id": "job"})
 			require.Equal(t, true, again.Body["duplicate"])
 			require.Equal(t, a.Body["run_at"], again.Body["run_at"])
-			other := f.Want(t, http.StatusOK, http.MethodPost, jobsPath, object{"payload": "another", "id": "job"})
+			other := f.Want(t, http.StatusOK, http.MethodPost, jobsPath, object{"payload": "different", "id": "job"})
 			require.Equal(t, true, other.Body["payload_differs"])
 
 			for _, id := range accepted {
@@ -122,7 +124,7 @@ func TestEnqueueWithoutRedis(t *testing.T) {
 		apitest.RequireProblem(t, results[2].(object)["error"], http.StatusBadRequest, "invalid_request")
 	})
 
-	t.Run("Redis accepts jobs again once it is back", func(t *testing.T) {
+	t.Run("Redis accepts jobs again after its restart", func(t *testing.T) {
 		f := start(t)
 		require.NoError(t, f.redis.Server.Kill())
 		f.Want(t, http.StatusAccepted, http.MethodPost, jobsPath, object{"payload": 1})
@@ -135,7 +137,7 @@ func TestEnqueueWithoutRedis(t *testing.T) {
 }
 
 func TestEnqueueWithoutDynamoDB(t *testing.T) {
-	t.Run("with Redis: plain jobs are accepted, durable ones are not", func(t *testing.T) {
+	t.Run("with Redis: plain jobs are accepted, durable jobs are not", func(t *testing.T) {
 		f := start(t)
 		restore := f.loseDynamoDB()
 		a := f.post(t, jobsPath, object{"payload": 1})
@@ -151,7 +153,7 @@ func TestEnqueueWithoutDynamoDB(t *testing.T) {
 		f.WantProblem(t, http.StatusNotFound, "job_not_found", http.MethodGet, jobsPath+"/d", nil)
 	})
 
-	t.Run("without Redis: no job is accepted and the caller learns when to retry", func(t *testing.T) {
+	t.Run("without Redis: no job is accepted, and the answer has Retry-After", func(t *testing.T) {
 		f := start(t)
 		f.loseDynamoDB()
 		require.NoError(t, f.redis.Server.Stop())
@@ -161,7 +163,7 @@ func TestEnqueueWithoutDynamoDB(t *testing.T) {
 			require.NotEmpty(t, a.Header.Get("Retry-After"), name)
 			require.Empty(t, a.Header.Get("Sluice-Degraded"), name)
 			for _, secret := range []string{"127.0.0.1", "dial", "dynamodb.", "redis:"} {
-				require.NotContains(t, strings.ToLower(a.Text), secret, "the answer names nothing internal")
+				require.NotContains(t, strings.ToLower(a.Text), secret, "the answer does not disclose internals")
 			}
 		}
 		b := f.Want(t, http.StatusOK, http.MethodPost, jobsPath+"/batch", batch(3))
@@ -230,7 +232,7 @@ func TestDurableJob(t *testing.T) {
 		a := f.Want(t, http.StatusOK, http.MethodPatch, jobsPath+"/rescheduled", object{"delay_ms": 5_000_000})
 		f.Want(t, http.StatusOK, http.MethodPatch, jobsPath+"/refilled", object{"payload": object{"n": 2}})
 
-		require.Nil(t, f.item(t, "canceled"), "it would be sent in an outage")
+		require.Nil(t, f.item(t, "canceled"), "a remaining item would be sent in an outage")
 		info, err := f.queues.Get(t.Context(), "orders", "rescheduled")
 		require.NoError(t, err)
 		require.Equal(t, info.RunAt, f.item(t, "rescheduled").Job.RunAt)
@@ -248,7 +250,7 @@ func TestDurableJob(t *testing.T) {
 		require.Nil(t, f.item(t, "d"))
 	})
 
-	t.Run("an ID that the outbox has keeps its content in both stores", func(t *testing.T) {
+	t.Run("a job that is in the outbox keeps its payload in both stores", func(t *testing.T) {
 		f := start(t)
 		require.NoError(t, f.redis.Server.Kill())
 		f.Want(t, http.StatusAccepted, http.MethodPost, jobsPath,
@@ -263,7 +265,7 @@ func TestDurableJob(t *testing.T) {
 		require.Equal(t, "first", f.Want(t, http.StatusOK, http.MethodGet, jobsPath+"/d", nil).Body["payload"])
 	})
 
-	t.Run("an ID that only Redis has leaves nothing in the outbox", func(t *testing.T) {
+	t.Run("a duplicate of a job that only Redis has adds nothing to the outbox", func(t *testing.T) {
 		f := start(t)
 		f.post(t, jobsPath, object{"payload": 1, "id": "sent"})
 		f.deliver(t, 1)
@@ -274,8 +276,8 @@ func TestDurableJob(t *testing.T) {
 				object{"payload": 1, "id": id, "durability": "dynamodb"})
 			require.Equal(t, true, a.Body["duplicate"])
 		}
-		require.Nil(t, f.item(t, "sent"), "it would be sent again in an outage")
-		require.Nil(t, f.item(t, "waits"), "it is not durable")
+		require.Nil(t, f.item(t, "sent"), "an item of a sent job would be sent again in an outage")
+		require.Nil(t, f.item(t, "waits"), "the existing job is not durable")
 		require.NotNil(t, f.item(t, "durable"))
 	})
 }

@@ -18,7 +18,7 @@ type queueBody struct {
 	Dispatching int64  `json:"dispatching"`
 	AwaitingAck int64  `json:"awaiting_ack"`
 	Dead        int64  `json:"dead"`
-	Outbox      *int64 `json:"outbox"` // null if DynamoDB cannot be reached
+	Outbox      *int64 `json:"outbox"` // null if DynamoDB is unavailable
 	OldestDueMS int64  `json:"oldest_due_ms"`
 	Paused      bool   `json:"paused"`
 }

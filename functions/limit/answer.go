@@ -79,7 +79,7 @@ func bodyOf(d *ratelimit.Decision) decisionBody {
 	return body
 }
 
-// retryMS returns nil, which is null in JSON, if waiting cannot help.
+// retryMS returns d in milliseconds, rounded up, or nil (null in JSON) if waiting cannot help.
 func retryMS(d time.Duration) *int64 {
 	if d == ratelimit.Never {
 		return nil
@@ -89,7 +89,7 @@ func retryMS(d time.Duration) *int64 {
 	return &ms
 }
 
-// answer writes a decision with the status 200 or, if it is a denial, returns the problem for 429.
+// answer writes an allowed decision with the status 200, or returns a 429 problem for a denial.
 func answer(w http.ResponseWriter, d *ratelimit.Decision) error {
 	if d.Allowed {
 		return show(w, d)
@@ -105,7 +105,8 @@ func show(w http.ResponseWriter, d *ratelimit.Decision) error {
 	return httpapi.Write(w, http.StatusOK, bodyOf(d))
 }
 
-// answerAll writes the decisions of a batch with the headers of the tightest one.
+// answerAll answers a batch: with the status 200 if allowed is true, and with a 429 problem
+// otherwise. The headers describe the tightest decision.
 func answerAll(w http.ResponseWriter, decisions []ratelimit.Decision, allowed bool) error {
 	tightest := &decisions[0]
 	bodies := make([]decisionBody, len(decisions))
@@ -125,7 +126,8 @@ func answerAll(w http.ResponseWriter, decisions []ratelimit.Decision, allowed bo
 	return exceeded(tightest, body)
 }
 
-// tighter orders decisions: denials first, then the longest retry time, then the least remaining.
+// tighter reports whether a is tighter than b: a denial before an allowed decision, then the longer
+// retry time, then fewer remaining units.
 func tighter(a, b *ratelimit.Decision) bool {
 	if a.Allowed != b.Allowed {
 		return b.Allowed
@@ -137,7 +139,7 @@ func tighter(a, b *ratelimit.Decision) bool {
 	return a.Remaining < b.Remaining
 }
 
-// exceeded returns the 429 for a denial, with the fields of body in the problem document.
+// exceeded returns the 429 problem for a denial. The problem document has the fields of body.
 func exceeded(d *ratelimit.Decision, body any) error {
 	err := d.Err()
 	var problem *fault.Error
@@ -161,9 +163,9 @@ func exceeded(d *ratelimit.Decision, body any) error {
 }
 
 // setHeaders writes RateLimit-Policy and RateLimit as draft-ietf-httpapi-ratelimit-headers-10
-// defines them: lists of structured fields (RFC 9651), in which a rule's name needs no escaping. q
-// is the capacity, w the window in seconds, r the remaining units, and t the seconds until the rule
-// is full or, for a denial, until the retry time.
+// defines them: lists of structured fields (RFC 9651). A rule's name needs no escaping. q is the
+// capacity, w the window in seconds, and r the number of remaining units. t is the number of
+// seconds until all units are available again or, for a denial, until a retry can succeed.
 func setHeaders(w http.ResponseWriter, d *ratelimit.Decision) {
 	if d.Degraded {
 		degrade(w, limiterLocal)

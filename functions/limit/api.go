@@ -36,7 +36,8 @@ func (a *api) routes() *httpapi.API {
 	return router
 }
 
-// count emits the outcomes of decisions. Neither keys nor policy names become dimensions.
+// count emits a metric for the outcome of each decision. Keys and policy names never become
+// dimensions.
 func (a *api) count(decisions ...ratelimit.Decision) {
 	for _, d := range decisions {
 		outcome := "allowed"

@@ -23,13 +23,14 @@ type (
 	authorizerAnswer = events.APIGatewayV2CustomAuthorizerSimpleResponse
 )
 
-// authorizerConfig selects the policy and the key of a request. Each is a selection such as
-// "$request.header.x-api-key" or a constant. The stage variables "sluice_policy" and "sluice_key"
-// take precedence, and before them "sluice_policy_<route>" and "sluice_key_<route>", where every
-// character of the route key except letters and digits is replaced by "_".
+// authorizerConfig selects the policy and the key of a request. Each field is a selection
+// expression, such as "$request.header.x-api-key", or a constant. The stage variables
+// "sluice_policy" and "sluice_key" override the fields; "sluice_policy_<route>" and
+// "sluice_key_<route>" override both. <route> is the route key with every character except letters
+// and digits replaced with "_".
 type authorizerConfig struct{ Policy, Key string }
 
-// lambda returns the handler of both kinds of event: authorizer requests and HTTP requests.
+// lambda returns a handler for both kinds of events: authorizer requests and HTTP requests.
 func (a *api) lambda(handler http.Handler) func(context.Context, json.RawMessage) (any, error) {
 	serve := httpapi.Lambda(handler)
 
@@ -58,11 +59,11 @@ func (a *api) lambda(handler http.Handler) func(context.Context, json.RawMessage
 	}
 }
 
-// authorize decides a request and returns the decision in the authorizer context. It denies a
-// request without a valid key. If the configured policy does not exist, or if the check fails, it
-// authorizes the request and logs an error, so that a misconfigured limiter does not block the API.
-// If the request itself names the policy, an unknown name is denied: otherwise callers could evade
-// the limit by sending one.
+// authorize checks a request against its limit and returns the decision in the authorizer context.
+// It denies a request without a valid key. If the configured policy does not exist, or if the check
+// fails, it authorizes the request and logs an error, so that a misconfigured limiter does not
+// block the API. If the request itself names the policy, authorize denies an unknown name:
+// otherwise callers could evade the limit with an invented name.
 func (a *api) authorize(ctx context.Context, e authorizerEvent) authorizerAnswer {
 	cfg := a.authorizer.forRequest(e)
 	request := ratelimit.Request{Policy: expand(cfg.Policy, e), Key: expand(cfg.Key, e)}
@@ -83,14 +84,14 @@ func (a *api) authorize(ctx context.Context, e authorizerEvent) authorizerAnswer
 	if reason == "" {
 		reason = fault.Internal
 	}
-	a.log.ErrorContext(ctx, "authorizer allowed a request undecided", "request_id", e.RequestContext.RequestID,
+	a.log.ErrorContext(ctx, "authorizer allowed a request without a decision", "request_id", e.RequestContext.RequestID,
 		"policy", request.Policy, "cause", err.Error())
 
 	return simple(true, map[string]any{"policy": request.Policy, "reason": string(reason)})
 }
 
-// decide checks a request of the authorizer. A policy name that cannot exist is reported as not
-// found without a query.
+// decide checks a request of the authorizer. For an invalid policy name, it returns
+// policy_not_found without reading the store.
 func (a *api) decide(ctx context.Context, request ratelimit.Request) (ratelimit.Decision, error) {
 	if !fault.ValidName(request.Policy) {
 		return ratelimit.Decision{}, fault.New(fault.PolicyNotFound, "%q is not a valid policy name", request.Policy)
@@ -107,8 +108,8 @@ func simple(authorized bool, about map[string]any) authorizerAnswer {
 	return authorizerAnswer{IsAuthorized: authorized, Context: about}
 }
 
-// decisionContext returns a decision as a flat map of strings, which mapping templates and access
-// logs can use.
+// decisionContext returns a decision as a flat map of strings, for mapping templates and access
+// logs.
 func decisionContext(d ratelimit.Decision) map[string]any {
 	about := map[string]any{
 		"policy":         d.Policy,
@@ -126,7 +127,7 @@ func decisionContext(d ratelimit.Decision) map[string]any {
 	return about
 }
 
-// forRequest applies the stage variables of a request.
+// forRequest returns c, overridden by the stage variables of a request.
 func (c authorizerConfig) forRequest(e authorizerEvent) authorizerConfig {
 	route := strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -153,8 +154,8 @@ func (c authorizerConfig) forRequest(e authorizerEvent) authorizerConfig {
 	return c
 }
 
-// expand returns the value of a selection, or "" if the request lacks it. Any other text is a
-// constant.
+// expand returns the part of the request that a selection expression selects, or "" if the request
+// does not have it. It returns any other text unchanged.
 func expand(expression string, e authorizerEvent) string {
 	if name, ok := strings.CutPrefix(expression, "$request.header."); ok {
 		return e.Headers[strings.ToLower(name)]

@@ -18,7 +18,7 @@ import (
 // guarded invokes this function as the authorizer of another function behind the local gateway.
 type guarded struct {
 	guard  func(context.Context, json.RawMessage) (any, error)
-	answer authorizerAnswer // the last one of the guard
+	answer authorizerAnswer // the guard's last answer
 	passed []map[string]any // the authorizer contexts that reached the other function
 }
 
@@ -70,7 +70,7 @@ func get(t *testing.T, url string, headers ...string) int {
 
 func TestAuthorizer(t *testing.T) {
 	t.Parallel()
-	t.Run("limit: requests over it are answered with 403", func(t *testing.T) {
+	t.Run("over the limit: requests are answered with 403", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		f.put(t, "api", rule("hourly", "sliding_window", 2, 3_600_000))
@@ -144,7 +144,7 @@ func TestAuthorizer(t *testing.T) {
 			"the signer": {map[string]string{
 				"sluice_policy": "stage", "sluice_key": "$context.identity.userArn",
 			}, "5", "arn:aws:iam::000000000000:user/AKID"},
-			"the source IP by its older name": {map[string]string{
+			"the older name of the source IP": {map[string]string{
 				"sluice_policy": "route", "sluice_key": "$context.http.sourceIp",
 			}, "7", "127.0.0.1"},
 		} {
@@ -171,7 +171,7 @@ func TestAuthorizer(t *testing.T) {
 		g, url := guard(t, f, nil)
 		require.Equal(t, 200, get(t, url+"/v1/queues/q"))
 		require.Equal(t, "policy_not_found", g.passed[0]["reason"])
-		require.Contains(t, f.Log.String(), "undecided")
+		require.Contains(t, f.Log.String(), "without a decision")
 	})
 
 	t.Run("policy named by the request does not exist: is denied", func(t *testing.T) {

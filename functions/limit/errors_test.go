@@ -39,7 +39,7 @@ func TestInvalidInput(t *testing.T) {
 			[]string{"cost"}},
 		"a cost with a fraction": {"POST", "/v1/limits/p/check", object{"key": "k", "cost": 1.5},
 			[]string{"cost"}},
-		"a cost beyond 64 bits": {"POST", "/v1/limits/p/check", `{"key":"k","cost":99999999999999999999}`,
+		"a cost over 64 bits": {"POST", "/v1/limits/p/check", `{"key":"k","cost":99999999999999999999}`,
 			[]string{"cost"}},
 		"an invalid key and an invalid cost": {"POST", "/v1/limits/p/check", object{"key": "", "cost": 0},
 			[]string{"key", "cost"}},
@@ -139,7 +139,7 @@ func TestOtherProblems(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		f.put(t, "p", rule("r", "gcra", 10, 3_600_000))
-		require.NoError(t, f.redis.Client.LPush(t.Context(), "{rl:p/k}", "x").Err()) // a value of a foreign type
+		require.NoError(t, f.redis.Client.LPush(t.Context(), "{rl:p/k}", "x").Err()) // a value of the wrong type
 		a := f.Want(t, 500, "POST", "/v1/limits/p/check", object{"key": "k"})
 		require.Equal(t, "internal", a.Body["code"])
 		require.NotContains(t, a.Text, "WRONGTYPE")

@@ -9,7 +9,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 )
 
-// FuzzRequest requires that no request causes a panic or a status from 500.
+// FuzzRequest requires that no request causes a panic or a 5xx status, except for an unhealthy
+// health report.
 func FuzzRequest(f *testing.F) {
 	fix := start(f)
 	fix.put(f, "p", rule("r", "gcra", 10, 1000), rule("s", "sliding_window", 10, 1000))
@@ -81,8 +82,8 @@ func FuzzAuthorizer(f *testing.F) {
 	})
 }
 
-// FuzzPolicy requires that a stored policy is valid, and that checks of any key and cost under it
-// cause no status from 500.
+// FuzzPolicy requires that every policy that the API stores is valid, and that no check under it,
+// with any key and any cost, causes a 5xx status.
 func FuzzPolicy(f *testing.F) {
 	fix := start(f)
 	for _, seed := range []string{

@@ -68,7 +68,7 @@ func (f *fixture) put(t testing.TB, name string, rules ...object) {
 	f.Want(t, http.StatusCreated, http.MethodPut, "/v1/policies/"+name, object{"rules": rules})
 }
 
-// remaining returns the units that are left of a key's limit.
+// remaining returns the number of remaining units of a key.
 func (f *fixture) remaining(t testing.TB, policyName, key string) int64 {
 	t.Helper()
 	target := "/v1/limits/" + policyName + "?key=" + url.QueryEscape(key)
@@ -94,7 +94,7 @@ func (s *switchableStore) Get(ctx context.Context, name string) (policy.Stored, 
 	return s.Store.Get(ctx, name)
 }
 
-// cache returns a cache in front of the store whose entries expire soon.
+// cache returns a cache of the store. Its entries expire after 50 ms.
 func (s *switchableStore) cache() *policy.Cache {
 	return policy.NewCache(s, policy.CacheConfig{MaxAge: 50 * time.Millisecond, MaxAbsent: 50 * time.Millisecond})
 }

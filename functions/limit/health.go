@@ -17,7 +17,8 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// Statuses of a check. Unsafe and down make the whole report unhealthy, with the status 503.
+// Statuses of a check. A check that is unsafe or down makes the report unhealthy, with the HTTP
+// status 503.
 const (
 	statusOK      = "ok"
 	statusWarn    = "warn"
@@ -29,14 +30,14 @@ const (
 const (
 	healthTimeout = time.Second
 	maxSkew       = 500 * time.Millisecond
-	// maxHeartbeatAge is the age of the dispatcher's heartbeat, written every second, from which it
-	// is reported as late.
+	// maxHeartbeatAge is the maximum age of the dispatcher's heartbeat before the check warns. The
+	// dispatcher writes a heartbeat every second.
 	maxHeartbeatAge = 2 * time.Minute
-	// maxMemoryShare is the share of maxmemory from which memory is reported as short.
+	// maxMemoryShare is the maximum used share of maxmemory before the check warns.
 	maxMemoryShare = 0.8
 )
 
-// healthResult is one line of the health report.
+// healthResult is the result of one check in the health report.
 type healthResult struct {
 	Name      string  `json:"name"`
 	Status    string  `json:"status"`
@@ -129,7 +130,7 @@ func (c *healthChecker) eviction(ctx context.Context) healthResult {
 	return r
 }
 
-// memory reports the memory of the master that uses the largest share of its maxmemory.
+// memory reports the memory use of the master that uses the largest share of its maxmemory.
 func (c *healthChecker) memory(ctx context.Context) healthResult {
 	r := healthResult{Name: "redis_memory", Status: statusUnknown}
 	nodes, err := c.conn.Info(ctx)
@@ -153,7 +154,7 @@ func (c *healthChecker) memory(ctx context.Context) healthResult {
 	return r
 }
 
-// clockSkew compares the clock of Redis with the function's own at the middle of the call.
+// clockSkew compares the clock of Redis with the function's clock halfway through the call.
 func (c *healthChecker) clockSkew(ctx context.Context) healthResult {
 	before := time.Now()
 	serverTime, err := c.conn.Client().Time(ctx).Result()

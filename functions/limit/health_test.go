@@ -13,7 +13,7 @@ import (
 
 func TestHealth(t *testing.T) {
 	t.Parallel()
-	t.Run("every dependency: has a row", func(t *testing.T) {
+	t.Run("every dependency: has a check in the report", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		a := f.Want(t, 200, "GET", "/v1/health", nil)
@@ -79,7 +79,7 @@ func TestHealth(t *testing.T) {
 	})
 }
 
-// rows reads the health report and returns the status of each row by its name.
+// rows reads the health report and returns the status of each check by its name.
 func (f *fixture) rows(t *testing.T, status int) map[string]string {
 	t.Helper()
 	a := f.Want(t, status, "GET", "/v1/health", nil)

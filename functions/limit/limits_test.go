@@ -83,8 +83,8 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// The grammar of structured field lists (RFC 9651), reduced to the strings and integer parameters
-// that the draft uses.
+// The grammar of structured field lists (RFC 9651), reduced to the parts that the draft uses:
+// strings and integer parameters.
 var (
 	policyList = regexp.MustCompile(`^"[^"\\]+";q=\d+;w=[1-9]\d*(, "[^"\\]+";q=\d+;w=[1-9]\d*)*$`)
 	limitItem  = regexp.MustCompile(`^"([^"\\]+)";r=(\d+);t=(\d+)$`)
@@ -125,7 +125,7 @@ func TestRateLimitHeaders(t *testing.T) {
 		_, _, _, header = check(429, 4)
 		require.Empty(t, header.Get("Retry-After"), "waiting cannot help")
 		a := f.Want(t, 200, "GET", "/v1/limits/p?key=k2", nil)
-		require.Regexp(t, limitItem, a.Header.Get("RateLimit"), "a peek has the header, too")
+		require.Regexp(t, limitItem, a.Header.Get("RateLimit"), "a peek also has the header")
 	})
 
 	t.Run("Retry-After: is rounded up", func(t *testing.T) {
@@ -167,8 +167,7 @@ func TestCheckAll(t *testing.T) {
 		require.EqualValues(t, 1, f.remaining(t, "middle", "k"), "charged once")
 	})
 
-	// A caller that waits for the retry time of the batch must not be denied by another of its
-	// checks.
+	// When the retry time of a batch has passed, no check of the batch may deny the retry.
 	t.Run("several deny: the longest retry time is shown", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)

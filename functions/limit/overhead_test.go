@@ -14,9 +14,9 @@ import (
 	"github.com/sluicehq/sluice/shared/ratelimit"
 )
 
-// BenchmarkHandlerOverhead measures the cost of HTTP on top of a decision. It alternates requests
-// through the whole handler with the same decision made directly, on the same Redis. The metrics
-// are the difference of the medians, and the median of the direct decision.
+// BenchmarkHandlerOverhead measures the time that HTTP handling adds to a decision. It alternates
+// between a request through the whole handler and a direct call to the limiter, on the same Redis.
+// Its metrics are the difference between the two medians and the median of the direct call.
 func BenchmarkHandlerOverhead(b *testing.B) {
 	f := start(b)
 	f.put(b, "bench", rule("r", "token_bucket", 1_000_000, 1000))

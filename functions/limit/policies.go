@@ -71,7 +71,7 @@ func (a *api) putPolicy(w http.ResponseWriter, r *http.Request) error {
 	return writePolicy(w, status, stored)
 }
 
-// policyFromBody reads a policy, whose name is in the path and may be repeated in the body.
+// policyFromBody reads a policy from the body. Its name is in the path; the body may repeat it.
 func policyFromBody(r *http.Request) (policy.Policy, error) {
 	var d policy.Document
 	if err := httpapi.Decode(r, &d); err != nil {
@@ -107,8 +107,8 @@ func (a *api) deletePolicy(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// condition reads If-Match, which holds one entity tag or *, and If-None-Match, which holds * (RFC
-// 9110, 13.1).
+// condition reads the headers If-Match and If-None-Match (RFC 9110, section 13.1). If-Match is one
+// entity tag or *; If-None-Match is *.
 func condition(r *http.Request) (dynamopolicy.Condition, error) {
 	var when dynamopolicy.Condition
 	if match := r.Header.Get("If-Match"); match != "" {

@@ -84,7 +84,7 @@ func TestPutPolicy(t *testing.T) {
 			fields []string
 		}{
 			"a name that differs from the path": {object{"name": "other", "rules": good}, []string{"name"}},
-			"a name in another case":            {object{"name": "P", "rules": good}, []string{"name"}},
+			"a name in a different case":        {object{"name": "P", "rules": good}, []string{"name"}},
 			"no rules":                          {object{}, []string{"rules"}},
 			"rules that are null":               {object{"rules": nil}, []string{"rules"}},
 			"an unknown field":                  {object{"rules": good, "ttl": 1}, []string{"ttl"}},

@@ -21,7 +21,8 @@ type backend interface {
 	Inspect(ctx context.Context, key lock.Key) (lock.State, error)
 }
 
-// backends are the stores of the deployment. Only redis is always set.
+// backends are the stores of the deployment. A store that is not deployed is nil; redis is always
+// set.
 type backends struct{ redis, quorum, strong backend }
 
 type api struct {
@@ -163,7 +164,7 @@ func (a *api) force(kind lock.Kind) httpapi.HandlerFunc {
 	}
 }
 
-// keyAndBackend reads the path and the query of a request without a body.
+// keyAndBackend reads the key and the store of a request without a body from its path and query.
 func (a *api) keyAndBackend(kind lock.Kind, r *http.Request) (lock.Key, backend, error) {
 	key := keyOf(kind, r)
 	query, queryErr := httpapi.Query(r, "consistency")

@@ -57,7 +57,7 @@ func TestConsistency(t *testing.T) {
 		require.Equal(t, true, f.Want(t, 200, "GET", report+"?consistency=strong", nil).Body["held"])
 	})
 
-	t.Run("a semaphore is on redis only", func(t *testing.T) {
+	t.Run("a semaphore supports only redis", func(t *testing.T) {
 		t.Parallel()
 		f, _ := startAll(t, patience)
 		for _, consistency := range []string{"quorum", "strong"} {
@@ -91,7 +91,7 @@ func TestConsistency(t *testing.T) {
 	})
 }
 
-// TestOpen opens the stores that the environment names.
+// TestOpen opens the stores that the environment configures.
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	r := redistest.Single(t)

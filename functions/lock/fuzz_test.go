@@ -18,8 +18,8 @@ import (
 	"github.com/sluicehq/sluice/shared/lock"
 )
 
-// FuzzHandler sends arbitrary requests. None panics or answers 5xx, every answer is JSON, and every
-// granted lease can be inspected and released.
+// FuzzHandler requires that no request causes a panic or a 5xx status, that every answer is JSON,
+// and that every granted lease can be inspected and released.
 func FuzzHandler(f *testing.F) {
 	fix := start(f)
 	fix.Want(f, 200, "POST", report+"/acquire", object{"token": goodKey, "ttl_ms": 3_600_000})
@@ -51,7 +51,7 @@ func FuzzHandler(f *testing.F) {
 			Headers: map[string]string{"content-type": "application/json"}}
 		e.RawPath, e.RawQueryString, _ = strings.Cut(target, "?")
 		e.RequestContext.HTTP.Method = method
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // a wait may be 20 s
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // an acquire may wait for 20 s
 		defer cancel()
 		response, err := handle(ctx, e)
 		if err != nil {
@@ -90,8 +90,8 @@ func (f *fixture) requireReleasable(t *testing.T, base, answer string) {
 	}
 }
 
-// FuzzAcquireRequest maps arbitrary bodies. Each is refused as invalid or yields a request within
-// the ranges of the API.
+// FuzzAcquireRequest requires that every body is either refused as invalid or converted to a
+// request within the ranges of the API.
 func FuzzAcquireRequest(f *testing.F) {
 	for _, body := range []string{
 		``, ` `, `{}`, `null`, `[]`,
@@ -124,7 +124,7 @@ func FuzzAcquireRequest(f *testing.F) {
 				t.Fatalf("%q: %v", body, err)
 			}
 			if refusal.Code == fault.InvalidRequest && len(refusal.Fields) == 0 {
-				t.Fatalf("%q: no field is named", body)
+				t.Fatalf("%q: the error names no field", body)
 			}
 			return
 		}

@@ -21,11 +21,11 @@ import (
 
 type object = apitest.Object
 
-// patience is a call timeout that a loaded machine keeps. Tests of an unavailable store use
-// productionTimeout instead.
+// patience is a call timeout that is long enough on a loaded machine. Tests of an unavailable store
+// use productionTimeout instead.
 const patience = 10 * time.Second
 
-// fixture is the function on stores that the test starts.
+// fixture is the function with stores that the test starts.
 type fixture struct {
 	apitest.API
 
@@ -34,7 +34,7 @@ type fixture struct {
 	metrics  *bytes.Buffer
 }
 
-// start returns the function on one Redis, as in most deployments.
+// start returns the function with one Redis, as in most deployments.
 func start(t testing.TB) *fixture {
 	t.Helper()
 	return wire(t, redistest.Single(t), patience)
@@ -59,8 +59,8 @@ func (f *fixture) route() {
 	f.Handler = newAPI(f.backends, log, telemetry.NewMetrics(f.metrics, "lock"))
 }
 
-// startAll returns the function on every kind of store, and the nodes of the quorum. The timeout is
-// that of calls to Redis.
+// startAll returns the function with every kind of store, and the nodes of the quorum. timeout is
+// the timeout of one call to Redis.
 func startAll(t testing.TB, timeout time.Duration) (*fixture, []*redistest.Redis) {
 	t.Helper()
 	f := wire(t, redistest.Single(t), timeout)
@@ -80,7 +80,7 @@ func startAll(t testing.TB, timeout time.Duration) (*fixture, []*redistest.Redis
 	return f, nodes
 }
 
-// loseDynamoDB replaces DynamoDB by an address that refuses connections.
+// loseDynamoDB replaces DynamoDB with an address that refuses connections.
 func (f *fixture) loseDynamoDB(t testing.TB) {
 	t.Helper()
 	options := awstest.Start(t).DynamoDB.Options()

@@ -69,7 +69,7 @@ func TestLifecycle(t *testing.T) {
 			require.Equal(t, false, f.Want(t, 200, "GET", report, nil).Body["held"])
 			last := f.Want(t, 200, "POST", report+"/acquire", nil)
 			require.Greater(t, last.Number(t, "fence"), next.Number(t, "fence"),
-				"so that later writes of the old holder can be refused")
+				"a higher fence lets resources refuse later writes of the old holder")
 		})
 	})
 
@@ -112,7 +112,7 @@ func TestLifecycle(t *testing.T) {
 		})
 	})
 
-	t.Run("a lock and a semaphore of one name are independent", func(t *testing.T) {
+	t.Run("a lock and a semaphore with the same name are independent", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		lease := f.Want(t, 200, "POST", "/v1/locks/x/acquire", nil)
@@ -159,7 +159,7 @@ func TestAcquire(t *testing.T) {
 			"an exclusive lock, for a reader": {report, object{"mode": "shared"}, lease},
 			"a shared lock, for a writer":     {"/v1/locks/read", object{}, shared},
 			"a full semaphore":                {pool, object{"capacity": 1}, permit},
-			"a lock that the token holds in the other mode": {
+			"a lock that the token holds in exclusive mode": {
 				report, object{"mode": "shared", "token": lease.Body["token"]}, lease,
 			},
 		} {
@@ -180,7 +180,7 @@ func TestAcquire(t *testing.T) {
 	t.Run("without a body: uses the defaults", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)
-		// Such a request has no Content-Type either.
+		// A request without a body has no Content-Type.
 		a := f.Serve(t, apitest.NewRequest(t.Context(), t, "POST", report+"/acquire", nil))
 		require.Equal(t, http.StatusOK, a.Status, a.Text)
 		require.EqualValues(t, 10_000, a.Body["ttl_ms"])
@@ -235,7 +235,7 @@ func TestRenewAndRelease(t *testing.T) {
 				require.NotContains(t, a.Header, "Retry-After", "waiting does not help")
 			}
 		}
-		require.Equal(t, true, f.Want(t, 200, "GET", "/v1/locks/taken", nil).Body["held"], "its holder keeps it")
+		require.Equal(t, true, f.Want(t, 200, "GET", "/v1/locks/taken", nil).Body["held"], "the holder keeps the lock")
 		require.Len(t, f.Want(t, 200, "GET", pool, nil).Objects(t, "holders"), 1)
 	})
 }
@@ -246,7 +246,7 @@ func TestInternalError(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		for _, key := range []string{"{lock:report}", "{sem:pool}"} {
-			require.NoError(t, f.redis.Client.LPush(t.Context(), key, "a foreign value").Err())
+			require.NoError(t, f.redis.Client.LPush(t.Context(), key, "a value of the wrong type").Err())
 		}
 		for route, body := range routes() {
 			f.Log.Reset()

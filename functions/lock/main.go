@@ -22,7 +22,7 @@ func build(_ context.Context, env *startup.Env) (any, error) {
 	return httpapi.Lambda(newAPI(b, env.Log, env.Metrics)), nil
 }
 
-// open makes the backends that the environment configures.
+// open opens the stores that the environment configures.
 func open(env *startup.Env) (backends, error) {
 	conn, nodes := env.Redis(redisconn.Config{}), env.LockNodes(lock.NodeTimeout)
 	var b backends

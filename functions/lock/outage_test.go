@@ -13,7 +13,7 @@ import (
 	"github.com/sluicehq/sluice/shared/lock"
 )
 
-// answerLimit bounds a call while its store is unavailable.
+// answerLimit is the maximum duration of a call while its store is unavailable.
 const answerLimit = 500 * time.Millisecond
 
 // productionTimeout selects the default call timeout of redisconn, as main does.
@@ -26,9 +26,9 @@ type call struct {
 	reads          bool
 }
 
-// calls returns one call of every route for a consistency. Their token holds the locks: otherwise
-// the scripts refuse without a write, even on a store that is read-only. Reads come first, before
-// the circuit breaker opens.
+// calls returns one call to every route with the given consistency. Their token holds the locks:
+// with any other token, the scripts would refuse without a write, and a read-only store would go
+// unnoticed. Reads come first, before the circuit breaker opens.
 func calls(consistency string) []call {
 	var reads, writes []call
 	for _, target := range []string{report, pool} {
@@ -47,7 +47,7 @@ func calls(consistency string) []call {
 	return append(reads, writes...)
 }
 
-// requireUnavailable requires a 503 that says when to retry and discloses nothing internal.
+// requireUnavailable requires a 503 that says when to retry and does not disclose internals.
 func requireUnavailable(t testing.TB, a apitest.Reply) {
 	t.Helper()
 	require.Equal(t, 503, a.Status, a.Text)
@@ -57,7 +57,7 @@ func requireUnavailable(t testing.TB, a apitest.Reply) {
 	text := strings.ToLower(strings.ReplaceAll(a.Text, a.Header.Get("X-Request-Id"), ""))
 	for _, secret := range []string{"127.0.0.1", "dial", "refused", "timeout", "redis:", "readonly", "oom", "breaker",
 		"node 1", "operation error", "goroutine"} {
-		require.NotContains(t, text, secret, "nothing internal is disclosed")
+		require.NotContains(t, text, secret, "the answer does not disclose internals")
 	}
 }
 
@@ -66,8 +66,9 @@ func allUnavailable(t *testing.T, _ call, a apitest.Reply) {
 	requireUnavailable(t, a)
 }
 
-// inTime makes each call during an outage and requires that all are answered within answerLimit. On
-// a loaded machine it tries up to three outages; a call that waits for the store is late in each.
+// inTime makes each call during an outage and requires that all calls are answered within
+// answerLimit. It tries up to three outages, because calls may be slow on a loaded machine. A call
+// that waits for the store is late in every outage.
 func inTime(t *testing.T, outage func(*testing.T) *fixture, calls []call, check func(*testing.T, call, apitest.Reply)) {
 	t.Helper()
 	late := map[string]time.Duration{}
@@ -123,12 +124,13 @@ func TestOutage(t *testing.T) {
 					case c.reads && tc.reads:
 						require.Equal(t, 200, a.Status, a.Text)
 					case name == "full" && !strings.HasSuffix(c.target, "/acquire"):
-						// Held locks can be renewed and released. Which of the calls comes first
-						// and releases the lock is random.
+						// A full Redis still renews and releases held locks. After one of the calls
+						// has released a lock, later calls answer 409.
 						require.Contains(t, []int{200, 204, 409}, a.Status, a.Text)
 					case name == "full" && strings.HasPrefix(c.target, pool):
-						// Redis accepts the writes of a script that has deleted a key, so acquiring
-						// a permit may succeed.
+						// A full Redis refuses only the first write of a script. If a script
+						// deletes a key first, its later writes succeed, so acquiring a permit may
+						// succeed.
 						require.NotEqual(t, 500, a.Status, a.Text)
 					default:
 						requireUnavailable(t, a)

@@ -13,7 +13,7 @@ import (
 	"github.com/sluicehq/sluice/shared/lock"
 )
 
-// LeaseFields are the fields that an acquire of a lock and one of a semaphore share.
+// LeaseFields are the fields that the bodies of a lock acquire and a semaphore acquire share.
 type LeaseFields struct {
 	TTL         *int64          `json:"ttl_ms"`
 	Wait        int64           `json:"wait_ms"`
@@ -46,7 +46,7 @@ type releaseBody struct {
 	Consistency string `json:"consistency"`
 }
 
-// acquireRequest maps the body of an acquire to a request of the domain and a consistency. It
+// acquireRequest converts the body of an acquire to a [lock.Request] and a consistency. It
 // validates neither. The owner defaults to the caller's IAM identity.
 func acquireRequest(kind lock.Kind, r *http.Request) (lock.Request, string, error) {
 	if kind == lock.Semaphore {
@@ -88,8 +88,8 @@ func keyOf(kind lock.Kind, r *http.Request) lock.Key {
 	return lock.Key{Kind: kind, Name: r.PathValue("name")}
 }
 
-// ttlOf converts ttl_ms. To the domain a TTL of 0 is one that is not set, so an explicit 0 becomes
-// another TTL that is too short.
+// ttlOf converts ttl_ms. Package lock treats a TTL of 0 as not set. An explicit 0 therefore becomes
+// 1 ns, which package lock refuses as too short.
 func ttlOf(ms *int64) time.Duration {
 	switch {
 	case ms == nil:
@@ -101,8 +101,8 @@ func ttlOf(ms *int64) time.Duration {
 	}
 }
 
-// tokenOf converts token. To the domain an empty token is one that is not set, so an explicit ""
-// becomes another token that is too short.
+// tokenOf converts token. Package lock treats an empty token as not set. An explicit "" therefore
+// becomes " ", which package lock refuses as too short.
 func tokenOf(token *string) string {
 	switch {
 	case token == nil:
@@ -114,8 +114,8 @@ func tokenOf(token *string) string {
 	}
 }
 
-// joinInvalid merges invalid_request errors into one that names each invalid field once. An error
-// of another kind takes precedence.
+// joinInvalid merges invalid_request errors into one that names each invalid field once. If one of
+// errs is any other error, joinInvalid returns that error instead.
 func joinInvalid(errs ...error) error {
 	var all fault.Fields
 	for _, err := range errs {

@@ -27,7 +27,7 @@ func with(body object, member string, value any) object {
 	return out
 }
 
-// routes returns every route that takes a body, with a valid one.
+// routes maps every route that takes a body to a valid body.
 func routes() map[string]object {
 	return map[string]object{
 		report + "/acquire": {}, report + "/renew": {"token": goodKey}, report + "/release": {"token": goodKey},
@@ -63,7 +63,7 @@ func TestInvalidRequest(t *testing.T) {
 			"a negative ttl":            {"ttl_ms", -10_000, timed},
 			"a ttl over an hour":        {"ttl_ms", 3_600_001, timed},
 			"a ttl that would overflow": {"ttl_ms", int64(1<<63 - 1), timed},
-			// × 1 000 000 is 10.4 s modulo 2⁶⁴
+			// converted to nanoseconds, this value overflows 64 bits and becomes 10.4 s
 			"a ttl that would overflow into the range": {"ttl_ms", int64(18_446_744_073_720), timed},
 			"a ttl with a fraction":                    {"ttl_ms", 1000.5, timed},
 			"a ttl in quotes":                          {"ttl_ms", "1000", timed},
@@ -213,7 +213,7 @@ func TestInvalidRequest(t *testing.T) {
 		}
 	})
 
-	t.Run("another media type or a body over 1 MiB is refused", func(t *testing.T) {
+	t.Run("a wrong media type or a body over 1 MiB is refused", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		for route, body := range routes() {
@@ -231,7 +231,7 @@ func TestInvalidRequest(t *testing.T) {
 			}
 			a := f.WantProblem(t, 400, "invalid_request", "POST", route,
 				`{"token":"`+strings.Repeat("t", 1<<20-len(`{"token":""}`))+`"}`)
-			require.Contains(t, a.InvalidFields(t), "token", "one mebibyte is accepted")
+			require.Contains(t, a.InvalidFields(t), "token", "a body of 1 MiB is read")
 		}
 		f.requireUntouched(t)
 	})
@@ -239,7 +239,7 @@ func TestInvalidRequest(t *testing.T) {
 
 func TestValidRequest(t *testing.T) {
 	t.Parallel()
-	t.Run("the limits of every range are accepted", func(t *testing.T) {
+	t.Run("the minimum and the maximum of every range are accepted", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		for name, body := range map[string]object{
@@ -252,7 +252,7 @@ func TestValidRequest(t *testing.T) {
 			"the longest owner":     {"owner": strings.Repeat("ä", 128)},
 			"the largest metadata":  {"metadata": object{"k": strings.Repeat("m", 1024-len(`{"k":""}`))}},
 			"metadata that is null": {"metadata": nil},
-			"redis by its name":     {"consistency": "redis"},
+			"an explicit redis":     {"consistency": "redis"},
 		} {
 			lease := f.Want(t, 200, "POST", report+"/acquire", body)
 			if ttl, ok := body["ttl_ms"].(int); ok {

@@ -14,7 +14,7 @@ import (
 
 func TestWait(t *testing.T) {
 	t.Parallel()
-	t.Run("released: grants the lock to the waiter, which was counted until then", func(t *testing.T) {
+	t.Run("released: grants the lock to the waiter, which is no longer counted", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		for target, body := range map[string]object{report: {}, pool: {"capacity": 1}} {
@@ -31,7 +31,7 @@ func TestWait(t *testing.T) {
 		}
 	})
 
-	t.Run("ended: refuses, and leaves no waiter behind", func(t *testing.T) {
+	t.Run("timed out or canceled: refuses, and leaves no waiter behind", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		f.Want(t, 200, "POST", report+"/acquire", object{"ttl_ms": 3_600_000, "owner": "ann"})
@@ -45,7 +45,7 @@ func TestWait(t *testing.T) {
 		require.Eventually(t, func() bool {
 			return f.Send(t, "GET", report, nil).Body["waiters"] == 1.0
 		}, patience, time.Millisecond)
-		cancel() // as at the end of the function's time
+		cancel() // as when the function's deadline approaches
 		a = apitest.Read(t, <-answered)
 		require.Equal(t, 409, a.Status, a.Text)
 		require.Equal(t, "ann", a.Body["holder"])
@@ -73,6 +73,6 @@ func TestMetrics(t *testing.T) {
 	f.Want(t, 200, "POST", report+"/release", object{"token": lease.Body["token"]})
 	require.Equal(t, 1, measured("lock_hold"))
 	f.WantProblem(t, 409, "lock_not_held", "POST", report+"/release", object{"token": goodKey})
-	require.Equal(t, 1, measured("lock_hold"), "a refused release is not a hold")
+	require.Equal(t, 1, measured("lock_hold"), "a refused release emits no lock_hold")
 	require.NotContains(t, f.metrics.String(), "report", "names of locks are not dimensions")
 }

@@ -1,5 +1,5 @@
-// Package awstest starts a local AWS for tests, which is kumo. Its name mirrors that of package
-// redistest.
+// Package awstest starts kumo, a local fake of AWS, for tests. Package redistest does the same for
+// Redis.
 package awstest
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/sluicehq/sluice/localstack/localaws"
 )
 
-// AWS is a running local AWS. All of a process share their state, so give each queue and table a
-// unique name.
+// AWS is a running local AWS. All instances in a process share their state, so give each queue and
+// table a unique name.
 type AWS struct {
 	Config   aws.Config
 	Endpoint string

@@ -11,12 +11,12 @@ import (
 	"github.com/sluicehq/sluice/localstack/faultproxy"
 )
 
-// lease is how long the claims of a killed dispatcher last.
+// lease is the time after which the claims of a killed dispatcher expire.
 const lease = 30 * time.Second
 
 func TestJobs(t *testing.T) {
-	// A dispatcher that is killed at any point loses nothing, sends nothing early, and duplicates
-	// only the jobs that it had just sent.
+	// A dispatcher that is killed at any point loses no job, sends no job early, and duplicates
+	// only jobs that it sent just before the kill.
 	t.Run("survive a dispatcher that is killed repeatedly", func(t *testing.T) {
 		jobs, kills := scale("SLUICE_CHAOS_JOBS", 2000), scale("SLUICE_CHAOS_KILLS", 5)
 		l := open(t, "kill")
@@ -30,7 +30,8 @@ func TestJobs(t *testing.T) {
 		l.check(t, over+4*lease)
 	})
 
-	// SQS fails batches and entries, throttles, and accepts messages without an answer.
+	// SQS fails complete batches and single entries, throttles, and accepts messages whose response
+	// is lost.
 	t.Run("survive every failure of SQS", func(t *testing.T) {
 		l := open(t, "sqs")
 		proxy.Set(faultproxy.Faults{Error: 0.1, Throttled: 0.1, Partial: 0.2, Lost: 0.1})
@@ -43,8 +44,8 @@ func TestJobs(t *testing.T) {
 		}
 	})
 
-	// Redis is killed and started again with its append-only file, under load: every acknowledged
-	// job still exists.
+	// Redis is killed under load and restarted with its append-only file. No acknowledged job is
+	// lost.
 	t.Run("survive a Redis that is killed and restarted", func(t *testing.T) {
 		l := open(t, "redis")
 		l.push(t, 0, scale("SLUICE_CHAOS_JOBS", 2000)/4, 8*time.Second)
@@ -57,8 +58,8 @@ func TestJobs(t *testing.T) {
 		l.check(t, 3*time.Minute)
 	})
 
-	// Redis is unavailable under load: every enqueue is acknowledged, due jobs are sent from the
-	// outbox, and each arrives once.
+	// Redis is unavailable under load. Every enqueue is acknowledged, the outbox delivers the due
+	// jobs, and each job arrives once.
 	t.Run("are accepted while Redis is unavailable, and each arrives once", func(t *testing.T) {
 		outage := time.Duration(scale("SLUICE_CHAOS_OUTAGE_SECONDS", 4)) * time.Second
 		l := open(t, "outage")

@@ -17,7 +17,7 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// ledger records the jobs that the API acknowledged and every message of them.
+// ledger records the jobs that the API acknowledged and every SQS message of each job.
 type ledger struct {
 	prefix string
 	stop   context.CancelFunc
@@ -31,7 +31,7 @@ type ledger struct {
 
 // delivery is a message that a consumer received.
 type delivery struct {
-	sent    time.Time // when SQS accepted it
+	sent    time.Time // the time at which SQS accepted the message
 	attempt string
 	body    string
 }
@@ -77,8 +77,8 @@ func (l *ledger) consume(ctx context.Context) {
 	}
 }
 
-// push enqueues the jobs first to first+n-1 in batches, with due times evenly over the next span.
-// It retries jobs that were not acknowledged, with the same IDs.
+// push enqueues the jobs first to first+n-1 in batches, with due times spread evenly over the
+// duration over. It retries unacknowledged jobs with the same IDs.
 func (l *ledger) push(t *testing.T, first, n int, over time.Duration) {
 	t.Helper()
 	began := time.Now().Add(500 * time.Millisecond)
@@ -124,7 +124,7 @@ func (l *ledger) kill() {
 	l.kills = append(l.kills, time.Now())
 }
 
-// missing returns the number of acknowledged jobs without a message.
+// missing returns the number of acknowledged jobs whose message has not arrived.
 func (l *ledger) missing() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,8 +137,8 @@ func (l *ledger) missing() int {
 	return n
 }
 
-// drained reports whether no message can arrive any more: no job is pending in Redis or in the
-// outbox, and SQS is empty.
+// drained reports whether every message has arrived: Redis and the outbox hold no pending job, and
+// the SQS queue is empty.
 func (l *ledger) drained(ctx context.Context) bool {
 	s, err := api.Queue("orders").Stats(ctx)
 	if err != nil || s.Outbox == nil || s.Scheduled+s.Due+s.Dispatching+*s.Outbox != 0 {
@@ -152,9 +152,8 @@ func (l *ledger) drained(ctx context.Context) bool {
 	return err == nil && out.Attributes[string(visible)] == "0" && out.Attributes[string(hidden)] == "0"
 }
 
-// check waits until every job arrived and the system is drained: an attempt whose answer was lost
-// waits for its retry, and the claims of a killed dispatcher for the end of their lease. Then it
-// checks the deliveries.
+// check waits until every job has arrived and the system is drained. Until then, a retry after a
+// lost response or an expired claim can still send a duplicate. Then check examines the deliveries.
 func (l *ledger) check(t *testing.T, patience time.Duration) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -162,7 +161,7 @@ func (l *ledger) check(t *testing.T, patience time.Duration) {
 	}, patience, 50*time.Millisecond, "%s: jobs are missing", l.prefix)
 	require.Eventually(t, func() bool {
 		return l.drained(t.Context())
-	}, patience, 200*time.Millisecond, "%s: something is left in the queue", l.prefix)
+	}, patience, 200*time.Millisecond, "%s: jobs or messages are left", l.prefix)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	early, duplicates, unexplained := 0, 0, 0
@@ -172,7 +171,7 @@ func (l *ledger) check(t *testing.T, patience time.Duration) {
 			if d.sent.Before(due) {
 				early++
 			}
-			require.Equal(t, "1", d.attempt, "%s: a duplicate has the same attempt number", id)
+			require.Equal(t, "1", d.attempt, "%s: a duplicate must have the same attempt number", id)
 			require.Equal(t, deliveries[0].body, d.body)
 		}
 		for i := range deliveries[1:] {
@@ -188,13 +187,13 @@ func (l *ledger) check(t *testing.T, patience time.Duration) {
 	require.Zero(t, early)
 	require.Zero(t, unexplained)
 	for id := range l.seen {
-		require.Contains(t, l.due, id, "a message of a job that was not acknowledged")
+		require.Contains(t, l.due, id, "a message arrived for a job that the API did not acknowledge")
 	}
 }
 
-// explained reports whether duplicates have a cause: the dispatcher was killed after SQS accepted a
-// message and before it was recorded in Redis, or the answer of SQS was lost. Then the attempt is
-// sent again, after the end of its lease or immediately.
+// explained reports whether the last delivery in so is a duplicate with a known cause. Either the
+// response of SQS was lost, or the dispatcher was killed after SQS accepted the message and before
+// Redis recorded it. In both cases the dispatcher sends the attempt again.
 func (l *ledger) explained(id string, so []delivery) bool {
 	if proxy.Lost(id) >= len(so)-1 {
 		return true

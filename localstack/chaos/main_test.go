@@ -1,5 +1,5 @@
-// Package chaos runs the complete system under faults and accounts for every job. `make chaos` runs
-// it with more jobs and faults.
+// Package chaos injects faults into the complete system and checks the delivery of every job. `make
+// chaos` runs these tests with more jobs and faults.
 package chaos
 
 import (
@@ -66,7 +66,7 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// scale reads a size of the run from the environment.
+// scale returns the positive integer in the environment variable name, or normal if there is none.
 func scale(name string, normal int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
 		return n

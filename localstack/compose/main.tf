@@ -1,4 +1,4 @@
-# The module on LocalStack: the endpoints of the AWS provider are on this machine.
+# Applies the module to LocalStack: all endpoints of the AWS provider are on this machine.
 
 terraform {
   required_version = ">= 1.8.0"
@@ -52,13 +52,13 @@ module "sluice" {
   architecture = var.architecture
   queues       = { orders = {}, emails = {} }
 
-  # The Hobby plan has neither API Gateway v2 nor ElastiCache: use function URLs, which have the
-  # same payload, and the Valkey container.
+  # LocalStack's Hobby plan includes neither API Gateway v2 nor ElastiCache. Use function URLs,
+  # which have the same payload format, and the Valkey container.
   front_door     = "function_url"
   attach_vpc     = false
   existing_cache = { url = "redis://valkey:6379" }
 
-  # LocalStack has no concurrency quota to reserve, and nobody responds to its alarms.
+  # LocalStack has no concurrency quota to reserve from, and nobody watches its alarms.
   functions           = { for name in local.functions : name => { reserved_concurrency = -1 } }
   tracing             = false
   alarms              = { enabled = false }

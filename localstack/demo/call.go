@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// answer is an answer of the API.
+// answer is a response of the API.
 type answer struct {
 	status int
 	header http.Header
@@ -25,7 +25,7 @@ func (a answer) is(field string) bool        { b, _ := a.body[field].(bool); ret
 func (a answer) instant(field string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, a.text(field))
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%s is not an instant: %w", field, err)
+		return time.Time{}, fmt.Errorf("%s is not an RFC 3339 time: %w", field, err)
 	}
 	return t, nil
 }
@@ -65,7 +65,7 @@ func (s *scenario) call(ctx context.Context, method, path string, body any) (ans
 	return a, nil
 }
 
-// want sends a request and returns an error if the answer has another status.
+// want sends a request and returns an error if the answer has a different status.
 func (s *scenario) want(ctx context.Context, status int, method, path string, body any) (answer, error) {
 	a, err := s.call(ctx, method, path, body)
 	if err == nil && a.status != status {

@@ -1,5 +1,5 @@
-// Package demo runs a scenario on a running local stack and checks each line that it prints. [Run]
-// returns an error at the first check that fails.
+// Package demo runs a scenario on a running local stack and checks each result that it prints.
+// [Run] stops at the first failed check and returns an error.
 package demo
 
 import (
@@ -25,10 +25,11 @@ type Config struct {
 	Tofu *tofu.Workspace
 	// ToolName is the command that Tofu runs: "tofu" or "terraform".
 	ToolName string
-	// Sluice runs the command line with an input. It is used if Tofu is nil.
+	// Sluice runs the sluice command line with input as its standard input. The scenario uses it if
+	// Tofu is nil.
 	Sluice func(ctx context.Context, input string, args ...string) (string, error)
 	Out    io.Writer
-	// Color writes ANSI colours.
+	// Color enables ANSI colours.
 	Color bool
 }
 
@@ -47,7 +48,7 @@ func Run(ctx context.Context, cfg Config) error {
 		{"Two workers want one lock", showLock},
 		{"An unpaid order is cancelled after three seconds", showJobs},
 		{"Twenty logins, five allowed per minute", showLimits},
-		{"A limit is code in a pull request", showPolicies},
+		{"A rate limit is declared in code", showPolicies},
 		{"Redis fails", showOutage},
 	} {
 		s.title(i+1, part.title)
@@ -60,7 +61,7 @@ func Run(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// scenario prints each step after the time since the start.
+// scenario prints each step with the time since the start.
 type scenario struct {
 	Config
 	started time.Time
@@ -89,10 +90,10 @@ func (s *scenario) note(format string, args ...any) { s.line("·", format, args.
 
 func (s *scenario) fail(err error) { s.line(s.paint("31", "✗"), "%v", err) }
 
-// check prints a line if ok, and returns an error that contains the line otherwise.
+// check prints the line if ok is true. Otherwise it returns an error that contains the line.
 func (s *scenario) check(ok bool, format string, args ...any) error {
 	if !ok {
-		return fmt.Errorf("not observed: "+format, args...)
+		return fmt.Errorf("the check failed: "+format, args...)
 	}
 	s.checks++
 	s.line(s.paint("32", "✓"), format, args...)

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// inbox is an SQS consumer that records when and how often each job arrived.
+// inbox is an SQS consumer that records every arrival of each job.
 type inbox struct {
 	client *sqs.Client
 	queue  string
@@ -41,7 +41,7 @@ func (i *inbox) receive(ctx context.Context) {
 			MessageAttributeNames: []string{"All"},
 		})
 		if err != nil {
-			continue // the next receive fails too, or the context has ended
+			continue // retries, or ends with the context
 		}
 		now := time.Now()
 		for _, m := range out.Messages {
@@ -86,7 +86,7 @@ func (i *inbox) await(ctx context.Context, id string, timeout time.Duration) (ar
 	}
 }
 
-// times returns how often a job has arrived.
+// times returns the number of arrivals of a job.
 func (i *inbox) times(id string) int {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -20,7 +20,7 @@ func showJobs(ctx context.Context, s *scenario) error {
 	if err != nil {
 		return err
 	}
-	err = s.check(again.is("duplicate"), "enqueued again with the same ID: a duplicate, no second job")
+	err = s.check(again.is("duplicate"), "enqueued again with the same ID: reported as a duplicate, no second job")
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func showJobs(ctx context.Context, s *scenario) error {
 		return err
 	}
 	return s.check(s.inbox.times(paid.text("id")) == 0 && s.inbox.times(job.text("id")) == 1,
-		"the job of order 42 arrived once, the job of order 43 never")
+		"the job of order 42 arrived once, the job of order 43 did not arrive")
 }
 
 // onTime waits for a job in SQS and checks its lateness at the consumer and at SQS.

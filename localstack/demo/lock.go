@@ -28,7 +28,7 @@ func showLock(ctx context.Context, s *scenario) error {
 		return err
 	}
 	if err := s.check(bob.text("code") == "lock_held" && bob.text("holder") == "worker-ann",
-		"worker-bob is refused: %s, by %s for another %.0f ms", bob.text("code"), bob.text("holder"),
+		"worker-bob is refused: %s, by %s for %.0f ms more", bob.text("code"), bob.text("holder"),
 		bob.number("retry_after_ms")); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s *scenario) handOver(ctx context.Context, ann answer) error {
 		return err
 	}
 	if err := s.check(bob.number("fence") > ann.number("fence"),
-		"its fence is higher, %.0f > %.0f: a resource can refuse a late write of worker-ann",
+		"its fence is higher, %.0f > %.0f: a resource can refuse a late write by worker-ann",
 		bob.number("fence"), ann.number("fence")); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (s *scenario) handOver(ctx context.Context, ann answer) error {
 	if err != nil {
 		return err
 	}
-	if err := s.check(late.text("reason") == "held_by_other", "worker-ann cannot renew any more: %s, %s",
+	if err := s.check(late.text("reason") == "held_by_other", "worker-ann can no longer renew: %s, %s",
 		late.text("code"), late.text("reason")); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (s *scenario) handOver(ctx context.Context, ann answer) error {
 	return err
 }
 
-// millis formats a duration, rounded for reading.
+// millis formats a duration, rounded to 1 ms, or to 10 µs if it is shorter than 10 ms.
 func millis(d time.Duration) string {
 	if d < 10*time.Millisecond {
 		return d.Round(10 * time.Microsecond).String()

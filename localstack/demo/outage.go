@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// promptly bounds the time of a call while Redis is unavailable.
+// promptly is the maximum duration of a call while Redis is unavailable.
 const promptly = 500 * time.Millisecond
 
 func showOutage(ctx context.Context, s *scenario) error {
@@ -22,7 +22,7 @@ func showOutage(ctx context.Context, s *scenario) error {
 	s.note("Redis is killed while it holds one job")
 	running := false
 	defer func() {
-		if !running { // also if a check fails, the stack has its Redis afterwards
+		if !running { // restart Redis even if a check failed
 			_ = s.StartRedis(context.WithoutCancel(ctx))
 		}
 	}()
@@ -96,7 +96,7 @@ func (s *scenario) nothingLost(ctx context.Context, before string, during []stri
 			return err
 		}
 	}
-	if err := pause(ctx, 1500*time.Millisecond); err != nil { // time for a second delivery
+	if err := pause(ctx, 1500*time.Millisecond); err != nil { // time for a duplicate to arrive
 		return err
 	}
 	once := true

@@ -13,15 +13,15 @@ import (
 const (
 	firstLimit, secondLimit = 3, 6
 
-	// inForce is the promised time until every process uses a changed policy.
+	// inForce is the guaranteed maximum time until every process uses a changed policy.
 	inForce = 5 * time.Second
-	// inARow is how many consecutive answers must use the new policy. Each process has its own
-	// cache.
+	// inARow is the number of consecutive answers that must use the new policy. Several are needed
+	// because each process has its own cache.
 	inARow = 12
 )
 
-// showPolicies declares a limit in HCL and changes it. Without OpenTofu and Terraform it does the
-// same with the command line.
+// showPolicies declares a limit in HCL and changes it. If neither OpenTofu nor Terraform is
+// installed, it uses the sluice command line instead.
 func showPolicies(ctx context.Context, s *scenario) error {
 	declare := s.declare
 	if s.Tofu == nil {
@@ -42,7 +42,7 @@ func showPolicies(ctx context.Context, s *scenario) error {
 			allowed++
 		}
 	}
-	if err := s.check(allowed == firstLimit, "it limits the next %d requests: %d are allowed, one is denied",
+	if err := s.check(allowed == firstLimit, "of the next %d requests, %d are allowed and one is denied",
 		firstLimit+1, allowed); err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func showPolicies(ctx context.Context, s *scenario) error {
 		return err
 	}
 	if err := s.check(took <= inForce,
-		"%d consecutive answers use the new limit, the first %s after the change; %s is promised", inARow, millis(took),
+		"%d consecutive answers use the new limit, the first %s after the change; guaranteed: %s", inARow, millis(took),
 		inForce); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func showPolicies(ctx context.Context, s *scenario) error {
 	return s.refuseAtPlanTime(ctx)
 }
 
-// declare applies the policy in HCL.
+// declare writes the policy in HCL and applies it.
 func (s *scenario) declare(ctx context.Context, limit int) error {
 	if err := s.Tofu.Write(hcl(limit)); err != nil {
 		return err
@@ -106,8 +106,8 @@ func (s *scenario) putPolicy(ctx context.Context, limit int) error {
 	return s.check(true, "sluice policies put exports, with a limit of %d", limit)
 }
 
-// awaitLimit peeks until inARow consecutive answers use the new limit, and returns the time from
-// the change to the first of them.
+// awaitLimit peeks until inARow consecutive answers use the new limit. It returns the time from the
+// change to the first of these answers.
 func (s *scenario) awaitLimit(ctx context.Context, key string) (time.Duration, error) {
 	changed, first, row := time.Now(), time.Duration(0), 0
 	for row < inARow {
@@ -124,7 +124,7 @@ func (s *scenario) awaitLimit(ctx context.Context, key string) (time.Duration, e
 			row++
 		}
 		if time.Since(changed) > 2*inForce {
-			return 0, errors.New("the changed policy is not used")
+			return 0, errors.New("the API does not use the changed policy")
 		}
 		if err := pause(ctx, 50*time.Millisecond); err != nil {
 			return 0, err

@@ -30,8 +30,8 @@ func (f functions) Invoke(ctx context.Context, function string, payload []byte) 
 	return out.Payload, nil
 }
 
-// guardedAPI serves the system through a second gateway, in which the limiter is the authorizer of
-// a route.
+// guardedAPI serves the system through a second gateway and returns the gateway's URL. In it, the
+// function limit is the authorizer of the route.
 func guardedAPI(t *testing.T, route string, variables map[string]string) string {
 	t.Helper()
 	client := lambda.New(lambda.Options{
@@ -64,9 +64,9 @@ func TestAuthorizer(t *testing.T) {
 		return w.StatusCode
 	}
 	require.Equal(t, []int{200, 200, 200, 403, 403}, []int{ask("ann"), ask("ann"), ask("ann"), ask("ann"), ask("ann")},
-		"an HTTP API answers 403 to a denial")
+		"the gateway answers 403 if the authorizer denies")
 	require.Equal(t, 200, ask("bob"))
-	require.Equal(t, 401, ask(""), "without the identity source the gateway invokes nothing")
+	require.Equal(t, 401, ask(""), "without an API key, the gateway invokes no function")
 	require.EqualValues(t, 0, want(t, 200, "GET", "/v1/limits/"+name+"?key=ann", nil).number("remaining"),
-		"the API shows the same count")
+		"the API must report the same count as the authorizer")
 }

@@ -12,9 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the documents show must work as it stands there.
+// These tests run the code blocks of the documents and check their links and references.
 
-// block is the first fenced block of a language that contains what.
+// block returns the first fenced code block of the language that contains what. It replaces the
+// API's address with the address of the running stack.
 func block(t *testing.T, file, language, what string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../..", file))
@@ -24,7 +25,7 @@ func block(t *testing.T, file, language, what string) string {
 			return strings.ReplaceAll(m[1], "http://127.0.0.1:4000", system.APIURL)
 		}
 	}
-	require.Fail(t, "not found", "%s has no %s block with %q", file, language, what)
+	require.Fail(t, "not found", "%s has no %s block that contains %q", file, language, what)
 	return ""
 }
 
@@ -32,7 +33,7 @@ func TestTheReadmesCurlLinesWork(t *testing.T) {
 	t.Parallel()
 	script := block(t, "README.md", "sh", "curl -si") + strings.Repeat(
 		`curl -si $API/v1/limits/login/check -H "$JSON" -d '{"key": "ann"}'`+"\n", 5)
-	// The quickstart's program charges ann concurrently.
+	// Use a different key, because the quickstart's program charges "ann" concurrently.
 	script = strings.ReplaceAll(script, `"ann"`, `"ann of the readme"`)
 	cmd := exec.CommandContext(t.Context(), "bash", "-euc", script)
 	out, err := cmd.CombinedOutput()
@@ -41,12 +42,12 @@ func TestTheReadmesCurlLinesWork(t *testing.T) {
 		`"state":"scheduled"`, `RateLimit: "per-minute";r=4;t=`} {
 		require.Contains(t, strings.ReplaceAll(string(out), "Ratelimit:", "RateLimit:"), seen)
 	}
-	require.Equal(t, 1, strings.Count(string(out), "HTTP/1.1 429"), "the sixth is a 429")
+	require.Equal(t, 1, strings.Count(string(out), "HTTP/1.1 429"), "only the sixth check gets a 429")
 }
 
 func TestTheQuickstartsProgramRuns(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("../../.cache", "quickstart-") //nolint:usetesting // within the module, so that it imports the client as it is here
+	dir, err := os.MkdirTemp("../../.cache", "quickstart-") //nolint:usetesting // inside the module, so that it imports this client
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	file := filepath.Join(dir, "main.go")
@@ -74,12 +75,13 @@ func TestEveryLinkOfTheDocumentsLeadsSomewhere(t *testing.T) {
 				continue
 			}
 			_, err := os.Stat(filepath.Join(filepath.Dir(file), m[1]))
-			require.NoError(t, err, "%s links to %s", file, m[1])
+			require.NoError(t, err, "%s links to %s, which does not exist", file, m[1])
 		}
 	}
 }
 
-// The tables of faults name the test that shows each: `TestX`, or `TestX/name of a sub-test`.
+// The tables of failures in the documents name the test for each failure: `TestX`, or `TestX/name
+// of a sub-test`.
 func TestEveryTestThatTheDocumentsNameExists(t *testing.T) {
 	t.Parallel()
 	sources := testSources(t)
@@ -97,9 +99,9 @@ func TestEveryTestThatTheDocumentsNameExists(t *testing.T) {
 		text, err := os.ReadFile(file) //nolint:gosec // a file of the repository
 		require.NoError(t, err)
 		for _, m := range reference.FindAllStringSubmatch(string(text), -1) {
-			require.True(t, exists[m[1]], "%s names %s", file, m[1])
+			require.True(t, exists[m[1]], "%s names %s, which does not exist", file, m[1])
 			for part := range strings.SplitSeq(m[2], "/") {
-				require.Contains(t, sources, `"`+part, "%s names %s", file, m[0])
+				require.Contains(t, sources, `"`+part, "%s names %s, which does not exist", file, m[0])
 			}
 			named++
 		}
@@ -107,7 +109,7 @@ func TestEveryTestThatTheDocumentsNameExists(t *testing.T) {
 	require.Greater(t, named, 20)
 }
 
-// testSources returns all test files of the repository and the suites of locktest in one text.
+// testSources returns the text of all test files of the repository and of the package locktest.
 func testSources(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder

@@ -16,7 +16,8 @@ import (
 
 const emails = "/v1/queues/emails/jobs"
 
-// receive reads the queue until a message of the job arrives. Other messages stay in the queue.
+// receive reads the queue until a message of the job arrives, and deletes that message. Other
+// messages remain in the queue.
 func receive(t *testing.T, queue, id string) types.Message {
 	t.Helper()
 	var got *types.Message
@@ -35,21 +36,21 @@ func receive(t *testing.T, queue, id string) types.Message {
 			}
 		}
 		return got != nil
-	}, 20*time.Second, 20*time.Millisecond, "job %s does not arrive", id)
+	}, 20*time.Second, 20*time.Millisecond, "no message of job %s arrived", id)
 	_, err := system.SQS.DeleteMessage(t.Context(),
 		&sqs.DeleteMessageInput{QueueUrl: aws.String(system.QueueURLs[queue]), ReceiptHandle: got.ReceiptHandle})
 	require.NoError(t, err)
 	return *got
 }
 
-// state waits until a job has a state and returns the job.
+// state waits until a job has the given state, and returns the job.
 func state(t *testing.T, path, state string) answer {
 	t.Helper()
 	var a answer
 	require.Eventually(t, func() bool {
 		a = call(t, "GET", path, nil)
 		return a.string("state") == state
-	}, 20*time.Second, 10*time.Millisecond, "%s does not become %s", path, state)
+	}, 20*time.Second, 10*time.Millisecond, "%s did not become %s", path, state)
 	return a
 }
 
@@ -77,7 +78,7 @@ func TestEnqueue(t *testing.T) {
 			require.Equal(t, value, aws.ToString(m.MessageAttributes[name].StringValue), name)
 		}
 		done := state(t, emails+"/"+id, "dispatched")
-		require.False(t, done.instant(t, "dispatched_at").Before(runAt), "never early")
+		require.False(t, done.instant(t, "dispatched_at").Before(runAt), "a job must not be sent early")
 		require.Less(t, done.instant(t, "dispatched_at").Sub(runAt), 2*time.Second)
 	})
 
@@ -93,7 +94,7 @@ func TestEnqueue(t *testing.T) {
 		require.Equal(t, "4", aws.ToString(m.MessageAttributes["h4"].StringValue))
 		rest := aws.ToString(m.MessageAttributes["sluice-headers"].StringValue)
 		require.JSONEq(t, `{"h5":"5","h6":"6","h7":"7"}`, rest)
-		require.Equal(t, "null", aws.ToString(m.Body), "null is a payload")
+		require.Equal(t, "null", aws.ToString(m.Body), "null is a valid payload")
 	})
 
 	t.Run("existing ID: returns the existing job", func(t *testing.T) {
@@ -103,7 +104,7 @@ func TestEnqueue(t *testing.T) {
 		require.Equal(t, id, first.string("id"))
 		again := want(t, 200, "POST", emails, object{"id": id, "payload": 1, "delay_ms": 5})
 		require.Equal(t, true, again.body["duplicate"])
-		require.Equal(t, first.string("run_at"), again.string("run_at"), "the job as it stands")
+		require.Equal(t, first.string("run_at"), again.string("run_at"), "a duplicate must return the existing job")
 		other := want(t, 200, "POST", emails, object{"id": id, "payload": 2})
 		require.Equal(t, true, other.body["payload_differs"], "the payload of the second request differs")
 		require.EqualValues(t, 1, want(t, 200, "GET", emails+"/"+id, nil).body["payload"])
@@ -123,7 +124,7 @@ func TestJob(t *testing.T) {
 		require.Equal(t, object{"b": strings.Repeat("long ", 1000)}, moved.body["payload"])
 		require.Equal(t, "canceled", want(t, 200, "DELETE", path, nil).string("state"))
 		require.Equal(t, "canceled", want(t, 200, "DELETE", path, nil).string("state"),
-			"a repeated cancel has the same answer")
+			"a repeated cancel must have the same answer")
 		conflict := want(t, 409, "PATCH", path, object{"delay_ms": 1})
 		require.Equal(t, "job_conflict", conflict.string("code"))
 		require.Equal(t, "canceled", conflict.string("state"))
@@ -155,11 +156,11 @@ func TestJob(t *testing.T) {
 			object{"ids": []string{id}}).number("moved"))
 		m = receive(t, "emails", id)
 		require.Equal(t, "1", aws.ToString(m.MessageAttributes["sluice-attempt"].StringValue),
-			"a redriven job has attempt 0, so the next attempt is the first")
+			"a redrive resets the attempt number to 0")
 		state(t, path, "awaiting_ack")
 		require.Equal(t, "succeeded", want(t, 200, "POST", path+"/ack", object{"attempt": 1}).string("state"))
 		require.Equal(t, "succeeded", want(t, 200, "POST", path+"/ack", object{"attempt": 1}).string("state"),
-			"a repeated ack has the same answer")
+			"a repeated ack must have the same answer")
 	})
 }
 
@@ -226,18 +227,18 @@ func TestInvalidJobRequests(t *testing.T) {
 			object{"payload": 1, "delay_ms": 1, "run_at": "2030-01-01T00:00:00Z"}, 400, "invalid_request", "run_at"},
 		"a delay over ten years": {"POST", emails, object{"payload": 1, "delay_ms": 400 * 86_400_000 * 10},
 			400, "invalid_request", "delay_ms"},
-		"a time that is none": {"POST", emails, object{"payload": 1, "run_at": "tomorrow"}, 400,
+		"an invalid time": {"POST", emails, object{"payload": 1, "run_at": "tomorrow"}, 400,
 			"invalid_request", "run_at"},
 		"101 attempts": {"POST", emails, object{"payload": 1, "max_attempts": 101}, 400,
 			"invalid_request", "max_attempts"},
 		"nine headers": {"POST", emails,
 			object{"payload": 1, "headers": object{"a": "1", "b": "1", "c": "1", "d": "1", "e": "1", "f": "1", "g": "1",
 				"h": "1", "i": "1"}}, 400, "invalid_request", "headers"},
-		"a header of ours": {"POST", emails, object{"payload": 1, "headers": object{"sluice-x": "1"}},
+		"a header with the reserved prefix": {"POST", emails, object{"payload": 1, "headers": object{"sluice-x": "1"}},
 			400, "invalid_request", "headers.sluice-x"},
 		"a group on a standard queue": {"POST", emails, object{"payload": 1, "group": "g"}, 400, "invalid_request",
 			"group"},
-		"a durability of nobody": {"POST", emails, object{"payload": 1, "durability": "paper"}, 400,
+		"an unknown durability": {"POST", emails, object{"payload": 1, "durability": "paper"}, 400,
 			"invalid_request", "durability"},
 		"an id with a slash": {"POST", emails, object{"payload": 1, "id": "a/b"}, 400, "invalid_request",
 			"id"},
@@ -253,12 +254,12 @@ func TestInvalidJobRequests(t *testing.T) {
 		"an unknown query parameter": {"GET", emails + "?page=2", nil, 400, "invalid_request", "page"},
 		"an ack without an attempt":  {"POST", emails + "/x/ack", object{}, 400, "invalid_request", "attempt"},
 		"an empty change":            {"PATCH", emails + "/x", object{}, 400, "invalid_request", "body"},
-		"an id and another key": {"POST", emails, object{"payload": 1, "id": "one"}, 400, "invalid_request",
+		"an id and a different key": {"POST", emails, object{"payload": 1, "id": "one"}, 400, "invalid_request",
 			"Idempotency-Key"},
 		"a backoff that shrinks": {"POST", emails, object{"payload": 1, "backoff": object{"multiplier": 0.5}},
 			400, "invalid_request", "backoff.multiplier"},
-		"another media type":              {"POST", emails, "payload=1", 415, "unsupported_media_type", ""},
-		"another method":                  {"PUT", emails, object{}, 405, "method_not_allowed", ""},
+		"an unsupported media type":       {"POST", emails, "payload=1", 415, "unsupported_media_type", ""},
+		"an unsupported method":           {"PUT", emails, object{}, 405, "method_not_allowed", ""},
 		"an unknown path below the queue": {"GET", "/v1/queues/emails/nothing", nil, 404, "not_found", ""},
 		"an unknown path":                 {"GET", "/v2/everything", nil, 404, "not_found", ""},
 	} {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shell runs a block of a document in a shell.
+// shell runs the first shell block of a document that contains what, and returns its output.
 func shell(t *testing.T, file, what string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "bash", "-euc", block(t, file, "sh", what)).CombinedOutput()

@@ -51,13 +51,13 @@ func TestLimits(t *testing.T) {
 		require.NotEmpty(t, denied.header.Get("Retry-After"))
 
 		never := want(t, 429, "POST", path+"/check", object{"key": key, "cost": 4})
-		require.Nil(t, never.body["retry_after_ms"], "no wait makes the cost fit")
+		require.Nil(t, never.body["retry_after_ms"], "a cost above the limit has no retry time")
 		require.Empty(t, never.header.Get("Retry-After"))
 
 		require.EqualValues(t, 1, want(t, 200, "POST", path+"/refund", object{"key": key}).number("remaining"))
 		want(t, 200, "POST", path+"/check", object{"key": key})
 		refunded := want(t, 200, "POST", path+"/refund", object{"key": key, "cost": 100})
-		require.EqualValues(t, 3, refunded.number("remaining"), "never above the limit")
+		require.EqualValues(t, 3, refunded.number("remaining"), "a refund must not exceed the limit")
 		want(t, 200, "DELETE", path+"?key="+url.QueryEscape(key), nil)
 		require.EqualValues(t, 3, want(t, 200, "GET", path+"?key="+url.QueryEscape(key), nil).number("remaining"))
 	})
@@ -71,7 +71,7 @@ func TestLimits(t *testing.T) {
 		denied := want(t, 429, "POST", "/v1/limits/check", checks)
 		require.Len(t, denied.body["decisions"], 2)
 		require.EqualValues(t, 9, want(t, 200, "GET", "/v1/limits/"+wide+"?key=k", nil).number("remaining"),
-			"the first limit was not charged again")
+			"a denied call must not charge the first limit")
 	})
 
 	t.Run("follow overrides and modes", func(t *testing.T) {
@@ -107,13 +107,13 @@ func TestPolicies(t *testing.T) {
 		want(t, 200, "PUT", "/v1/policies/"+name, object{"rules": []object{rule("r", "sliding_window", 4, 3_600_000)}})
 		changed := time.Now()
 		var first answer
-		require.Eventually(t, func() bool { // a denial charges nothing, so the check can be repeated
+		require.Eventually(t, func() bool { // a denial charges nothing, so repeated checks are safe
 			first = call(t, "POST", path, object{"key": "k"})
 			return first.status == 200
 		}, 6*time.Second, 20*time.Millisecond)
-		require.EqualValues(t, 1, first.number("remaining"), "two of four are used")
+		require.EqualValues(t, 1, first.number("remaining"), "the two charges before the change must count")
 		<-time.After(time.Until(changed.Add(5 * time.Second)))
-		for range 40 { // every instance uses the new policy
+		for range 40 { // every instance must use the new policy
 			require.EqualValues(t, 4, call(t, "GET", "/v1/limits/"+name+"?key=k", nil).number("limit"))
 		}
 	})
@@ -175,7 +175,7 @@ func TestInvalidPolicies(t *testing.T) {
 		"no key in the query": {"GET", "/v1/limits/" + name, nil, 400},
 		"an unknown policy":   {"POST", "/v1/limits/nobody/check", object{"key": "k"}, 404},
 		"no checks":           {"POST", "/v1/limits/check", object{"checks": []object{}}, 400},
-		"an If-None-Match of an ETag": {"PUT", "/v1/policies/" + name,
+		"an If-None-Match with an ETag": {"PUT", "/v1/policies/" + name,
 			object{"rules": []object{rule("r", "gcra", 1, 1000)}}, 400},
 	} {
 		t.Run(title, func(t *testing.T) {

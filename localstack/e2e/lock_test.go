@@ -38,7 +38,7 @@ func TestLock(t *testing.T) {
 
 		state := want(t, 200, "GET", path, nil)
 		require.Equal(t, true, state.body["held"])
-		require.NotContains(t, string(state.text), lease.string("token"), "never a token")
+		require.NotContains(t, string(state.text), lease.string("token"), "the state must not contain the token")
 
 		renewed := want(t, 200, "POST", path+"/renew", object{"token": lease.string("token"), "ttl_ms": 60_000})
 		require.Equal(t, lease.number("fence"), renewed.number("fence"))
@@ -79,7 +79,7 @@ func TestLock(t *testing.T) {
 		require.EqualValues(t, 1, want(t, 200, "DELETE", path, nil).number("released"))
 	})
 
-	// Each waiting acquire is an invocation while it waits. Waiters must not block the release.
+	// Each waiting acquire occupies an invocation. Waiters must not block the release.
 	t.Run("forty waiters do not block the release", func(t *testing.T) {
 		t.Parallel()
 		path := "/v1/locks/" + redistest.Name("lock")
@@ -106,10 +106,10 @@ func TestLock(t *testing.T) {
 		close(fences)
 		last, count := holder.number("fence"), 0
 		for f := range fences {
-			require.Greater(t, f, last, "each holder has a higher fence")
+			require.Greater(t, f, last, "each holder must have a higher fence than the previous one")
 			last, count = f, count+1
 		}
-		require.Equal(t, waiters, count, "every waiter acquired the lock")
+		require.Equal(t, waiters, count, "every waiter must acquire the lock")
 	})
 }
 
@@ -123,24 +123,24 @@ func TestInvalidLockRequests(t *testing.T) {
 		field  string
 		status int
 	}{
-		"a ttl below 100 ms":           {path + "/acquire", object{"ttl_ms": 99}, "ttl_ms", 400},
-		"a ttl of zero":                {path + "/acquire", object{"ttl_ms": 0}, "ttl_ms", 400},
-		"a ttl over an hour":           {path + "/acquire", object{"ttl_ms": 3_600_001}, "ttl_ms", 400},
-		"a negative wait":              {path + "/acquire", object{"wait_ms": -1}, "wait_ms", 400},
-		"a wait over 20 s":             {path + "/acquire", object{"wait_ms": 20_001}, "wait_ms", 400},
-		"a short token":                {path + "/acquire", object{"token": "short"}, "token", 400},
-		"an empty token":               {path + "/acquire", object{"token": ""}, "token", 400},
-		"a mode of nobody":             {path + "/acquire", object{"mode": "mine"}, "mode", 400},
-		"metadata that is no object":   {path + "/acquire", object{"metadata": []int{1}}, "metadata", 400},
-		"a consistency of nobody":      {path + "/acquire", object{"consistency": "eventual"}, "consistency", 400},
-		"a misspelt field":             {path + "/acquire", object{"ttl": 5}, "ttl", 400},
-		"a string for a number":        {path + "/acquire", object{"ttl_ms": "5"}, "ttl_ms", 400},
-		"malformed JSON":               {path + "/acquire", `{"ttl_ms": `, "", 400},
-		"a name with a brace":          {"/v1/locks/a%7Bb/acquire", nil, "name", 400},
-		"a name that is too long":      {"/v1/locks/" + string(make129()) + "/acquire", nil, "name", 400},
-		"a renewal without a token":    {path + "/renew", object{}, "token", 400},
-		"a release without a token":    {path + "/release", object{}, "token", 400},
-		"a semaphore without capacity": {"/v1/semaphores/" + name + "/acquire", object{}, "capacity", 400},
+		"a ttl below 100 ms":             {path + "/acquire", object{"ttl_ms": 99}, "ttl_ms", 400},
+		"a ttl of zero":                  {path + "/acquire", object{"ttl_ms": 0}, "ttl_ms", 400},
+		"a ttl over an hour":             {path + "/acquire", object{"ttl_ms": 3_600_001}, "ttl_ms", 400},
+		"a negative wait":                {path + "/acquire", object{"wait_ms": -1}, "wait_ms", 400},
+		"a wait over 20 s":               {path + "/acquire", object{"wait_ms": 20_001}, "wait_ms", 400},
+		"a short token":                  {path + "/acquire", object{"token": "short"}, "token", 400},
+		"an empty token":                 {path + "/acquire", object{"token": ""}, "token", 400},
+		"an unknown mode":                {path + "/acquire", object{"mode": "mine"}, "mode", 400},
+		"metadata that is not an object": {path + "/acquire", object{"metadata": []int{1}}, "metadata", 400},
+		"an unknown consistency":         {path + "/acquire", object{"consistency": "eventual"}, "consistency", 400},
+		"a misspelt field":               {path + "/acquire", object{"ttl": 5}, "ttl", 400},
+		"a string for a number":          {path + "/acquire", object{"ttl_ms": "5"}, "ttl_ms", 400},
+		"malformed JSON":                 {path + "/acquire", `{"ttl_ms": `, "", 400},
+		"a name with a brace":            {"/v1/locks/a%7Bb/acquire", nil, "name", 400},
+		"a name that is too long":        {"/v1/locks/" + string(make129()) + "/acquire", nil, "name", 400},
+		"a renewal without a token":      {path + "/renew", object{}, "token", 400},
+		"a release without a token":      {path + "/release", object{}, "token", 400},
+		"a semaphore without capacity":   {"/v1/semaphores/" + name + "/acquire", object{}, "capacity", 400},
 		"a semaphore of capacity 10001": {"/v1/semaphores/" + name + "/acquire", object{"capacity": 10_001}, "capacity",
 			400},
 		"a strong semaphore": {"/v1/semaphores/" + name + "/acquire",

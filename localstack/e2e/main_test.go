@@ -22,7 +22,7 @@ import (
 	"github.com/sluicehq/sluice/localstack/stack"
 )
 
-// system is the running stack; api is the description of its answers.
+// system is the running stack. api finds the description of a request in docs/openapi.yaml.
 var (
 	system *stack.Stack
 	api    routers.Router
@@ -73,7 +73,7 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// answer is an answer whose body has been read.
+// answer is a response whose body has been read.
 type answer struct {
 	status int
 	header http.Header
@@ -83,8 +83,8 @@ type answer struct {
 
 type object = map[string]any
 
-// call sends a request with a body, which is nil, text or a value that is sent as JSON. It requires
-// that docs/openapi.yaml describes the answer.
+// call sends a request and validates the answer against docs/openapi.yaml. It sends a string body
+// unchanged, another value as JSON, and nothing for nil.
 func call(t *testing.T, method, path string, body any, headers ...string) answer {
 	t.Helper()
 	var content []byte
@@ -119,7 +119,8 @@ func call(t *testing.T, method, path string, body any, headers ...string) answer
 	return a
 }
 
-// validate validates an answer. The answer to a route that is not described must be a problem.
+// validate checks an answer against docs/openapi.yaml. The answer to an unknown route must be a
+// problem document (RFC 9457).
 func validate(t *testing.T, r *http.Request, a answer) {
 	t.Helper()
 	route, params, err := api.FindRoute(r)
@@ -135,7 +136,7 @@ func validate(t *testing.T, r *http.Request, a answer) {
 	require.NoError(t, err, "%s %s answered %d: %s", r.Method, r.URL, a.status, a.text)
 }
 
-// want sends a request and requires a status.
+// want sends a request and requires the given status.
 func want(t *testing.T, status int, method, path string, body any, headers ...string) answer {
 	t.Helper()
 	a := call(t, method, path, body, headers...)
@@ -149,6 +150,6 @@ func (a answer) string(field string) string  { s, _ := a.body[field].(string); r
 func (a answer) instant(t *testing.T, field string) time.Time {
 	t.Helper()
 	at, err := time.Parse("2006-01-02T15:04:05.000Z", a.string(field))
-	require.NoError(t, err, "an instant is RFC 3339 in UTC with milliseconds")
+	require.NoError(t, err, "a time must be RFC 3339 in UTC with milliseconds")
 	return at
 }

@@ -34,7 +34,8 @@ func main() {
 	_, _ = allowed, err
 }
 `
-		// The folder is inside the module, so that the program imports the client of this checkout.
+		// The folder is inside the module, so that the program imports the client of this
+		// repository.
 		dir, err := os.MkdirTemp("../../.cache", "readme-") //nolint:usetesting // see above
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
@@ -45,7 +46,7 @@ func main() {
 		require.NoError(t, err, "%s", out)
 	})
 
-	t.Run("its numbers are those of the last full benchmark", func(t *testing.T) {
+	t.Run("its numbers match the last full benchmark", func(t *testing.T) {
 		t.Parallel()
 		readme, err := os.ReadFile("../../README.md")
 		require.NoError(t, err)

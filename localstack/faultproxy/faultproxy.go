@@ -1,6 +1,6 @@
-// Package faultproxy is a proxy of the local AWS that injects failures of SQS: errors, throttling,
-// batches of which some entries fail, and answers that are lost after the messages were accepted. A
-// seed determines the failures.
+// Package faultproxy is a proxy in front of the local AWS that injects SQS failures: errors,
+// throttling, partial batch failures, and responses that are lost after SQS accepted the messages.
+// A seed makes the failures reproducible.
 package faultproxy
 
 import (
@@ -19,15 +19,18 @@ import (
 	"time"
 )
 
-// Faults holds the share of SendMessageBatch calls that fail in each way. Their sum is at most 1.
+// Faults holds the probability of each failure of a SendMessageBatch call, 0 to 1. The sum is at
+// most 1.
 type Faults struct {
-	// Error answers 500; no message is accepted.
+	// Error is the probability of InternalError (500). SQS receives no message.
 	Error float64
-	// Throttled answers RequestThrottled; no message is accepted.
+	// Throttled is the probability of RequestThrottled (400). SQS receives no message.
 	Throttled float64
-	// Partial accepts every other entry and fails the rest.
+	// Partial is the probability of a partial failure: SQS accepts every other entry, and the rest
+	// fail.
 	Partial float64
-	// Lost accepts all entries and then closes the connection without an answer.
+	// Lost is the probability of a lost response: SQS accepts all entries, then the proxy closes
+	// the connection.
 	Lost float64
 }
 
@@ -44,10 +47,11 @@ type Proxy struct {
 	base   string
 	faults Faults
 	counts map[string]int
-	lost   map[string]int // job ID → number of lost acceptances
+	lost   map[string]int // job ID → number of lost responses
 }
 
-// Start starts a proxy without a target and without faults.
+// Start starts a proxy. It answers 502 until [Proxy.Target] is called, and injects no faults until
+// [Proxy.Set] is called.
 func Start(seed uint64) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a loopback listen does not wait
 	if err != nil {
@@ -67,7 +71,7 @@ func Start(seed uint64) (*Proxy, error) {
 // Close stops the proxy.
 func (p *Proxy) Close() error { return p.server.Close() }
 
-// Target sets the endpoint to which calls are forwarded.
+// Target sets the endpoint to which the proxy forwards calls.
 func (p *Proxy) Target(endpoint string) error {
 	u, err := url.Parse(endpoint)
 	if err != nil {
@@ -91,21 +95,21 @@ func (p *Proxy) Set(f Faults) {
 	p.faults = f
 }
 
-// Counts returns how often each fault was injected: error, throttled, partial, lost.
+// Counts returns the number of injected faults by name: error, throttled, partial, lost.
 func (p *Proxy) Counts() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.counts)
 }
 
-// Lost returns how often the answer that accepted the message of a job was lost.
+// Lost returns the number of lost responses to batches that contained the job.
 func (p *Proxy) Lost(jobID string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.lost[jobID]
 }
 
-// entry is the part of a message of a batch that the proxy uses.
+// entry holds the fields of a batch entry that the proxy reads.
 type entry struct {
 	ID         string `json:"Id"`
 	Attributes map[string]struct {
@@ -134,7 +138,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.sendBatch(w, r, target, body)
 }
 
-// sendBatch forwards a batch, or injects a fault.
+// sendBatch forwards a batch or injects a random fault.
 func (p *Proxy) sendBatch(w http.ResponseWriter, r *http.Request, target http.Handler, body []byte) {
 	forward := func(w http.ResponseWriter, body []byte) {
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -160,7 +164,7 @@ func (p *Proxy) sendBatch(w http.ResponseWriter, r *http.Request, target http.Ha
 	}
 }
 
-// draw returns the name of a random fault, or "".
+// draw selects a random fault, counts it and returns its name. It returns "" for no fault.
 func (p *Proxy) draw() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -179,7 +183,7 @@ func (p *Proxy) draw() string {
 	return ""
 }
 
-// recordLost counts the lost acceptance of each job of a batch.
+// recordLost counts a lost response for each job of a batch.
 func (p *Proxy) recordLost(body []byte) {
 	var batch struct{ Entries []entry }
 	if json.Unmarshal(body, &batch) != nil {
@@ -192,7 +196,7 @@ func (p *Proxy) recordLost(body []byte) {
 	}
 }
 
-// partial forwards every other entry and answers that the rest failed.
+// partial forwards every other entry and reports the rest as failed.
 func (p *Proxy) partial(w http.ResponseWriter, body []byte, forward func(http.ResponseWriter, []byte)) {
 	var batch map[string]json.RawMessage
 	var entries []json.RawMessage
@@ -233,7 +237,7 @@ func refuse(w http.ResponseWriter, status int, code string) {
 	_, _ = fmt.Fprintf(w, `{"__type":"com.amazonaws.sqs#%s","message":"injected by the proxy"}`, code)
 }
 
-// recorder records an answer.
+// recorder is an [http.ResponseWriter] that keeps the body in memory.
 type recorder struct {
 	header http.Header
 	body   bytes.Buffer

@@ -16,16 +16,16 @@ import (
 	"github.com/sluicehq/sluice/shared/routes"
 )
 
-// Authorizer is a function that decides whether the function of a route is invoked.
+// Authorizer is a Lambda authorizer: a function that allows or denies requests to a route.
 type Authorizer struct {
 	Function string
-	// IdentitySource lists selections such as "$request.header.x-api-key". A request without one of
-	// them is refused with 401, and the authorizer is not invoked.
+	// IdentitySource lists selection expressions such as "$request.header.x-api-key". If a request
+	// has no value for one of them, the gateway answers 401 and does not invoke the authorizer.
 	IdentitySource []string
 }
 
-// authenticate adds the caller of a signed request to the event. It refuses an invalid signature,
-// and a missing one if RequireIAM is set.
+// authenticate adds the caller of a signed request to the event and reports whether the request may
+// continue. It answers 403 to an invalid signature and, with RequireIAM, to an unsigned request.
 func (g *Gateway) authenticate(w http.ResponseWriter, r *http.Request, body []byte, e *event) bool {
 	key, scope, signed := credential(r.Header.Get("Authorization"))
 	if !signed {
@@ -61,8 +61,8 @@ func credential(authorization string) (key string, scope []string, ok bool) {
 	return parts[0], parts[1:], true
 }
 
-// verify signs the request again with the secret of its key, over the headers that it names, and
-// compares the signatures. See
+// verify recomputes the SigV4 signature over the request's SignedHeaders with the secret of the
+// access key, and compares the two signatures. See
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html.
 func (g *Gateway) verify(r *http.Request, key string, scope []string, body []byte) bool {
 	secret, ok := g.cfg.Credentials[key]
@@ -92,8 +92,8 @@ func (g *Gateway) verify(r *http.Request, key string, scope []string, body []byt
 	return subtle.ConstantTimeCompare([]byte(again.Header.Get("Authorization")), []byte(given)) == 1
 }
 
-// authorize invokes the authorizer of the route, if it has one, and adds the context of its answer
-// to the event.
+// authorize invokes the route's authorizer, if there is one. It adds the context that the
+// authorizer returns to the event and reports whether the request may continue.
 func (g *Gateway) authorize(w http.ResponseWriter, r *http.Request, route routes.Route, e *event) bool {
 	authorizer, ok := g.cfg.Authorizers[route.Key()]
 	if !ok {
@@ -138,7 +138,7 @@ func authorizerEvent(e *event, identity []string) []byte {
 	return text
 }
 
-// selection returns the value of an identity source.
+// selection returns the value that an identity source selects, or "" if there is none.
 func selection(source string, e *event) string {
 	if name, ok := strings.CutPrefix(source, "$request.header."); ok {
 		return e.Headers[strings.ToLower(name)]

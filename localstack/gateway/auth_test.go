@@ -31,13 +31,13 @@ func TestAuthenticate(t *testing.T) {
 			change      func(*http.Request)
 			status      int
 		}{
-			"accepts a valid one": {valid, 0, func(*http.Request) {}, 200},
-			"refuses one of another secret": {aws.Credentials{AccessKeyID: keyID, SecretAccessKey: "wrong"}, 0,
+			"accepts a valid signature": {valid, 0, func(*http.Request) {}, 200},
+			"refuses a wrong secret": {aws.Credentials{AccessKeyID: keyID, SecretAccessKey: "wrong"}, 0,
 				func(*http.Request) {}, 403},
-			"refuses one of an unknown key": {aws.Credentials{AccessKeyID: "OTHER", SecretAccessKey: "right"}, 0,
+			"refuses an unknown key": {aws.Credentials{AccessKeyID: "OTHER", SecretAccessKey: "right"}, 0,
 				func(*http.Request) {}, 403},
-			"refuses one of six minutes ago": {valid, 6 * time.Minute, func(*http.Request) {}, 403},
-			"refuses a changed query":        {valid, 0, func(r *http.Request) { r.URL.RawQuery = "limit=2" }, 403},
+			"refuses an old signature": {valid, 6 * time.Minute, func(*http.Request) {}, 403},
+			"refuses a changed query":  {valid, 0, func(r *http.Request) { r.URL.RawQuery = "limit=2" }, 403},
 			"refuses a changed path": {valid, 0, func(r *http.Request) {
 				r.URL.Path = "/v1/queues/other/pause"
 			}, 403},
@@ -85,7 +85,7 @@ func TestAuthenticate(t *testing.T) {
 	})
 }
 
-// authorizer is a function that also is the authorizer "guard".
+// authorizer is a fake function that also acts as the authorizer "guard".
 type authorizer struct {
 	function
 
@@ -103,7 +103,7 @@ func (a *authorizer) Invoke(ctx context.Context, name string, payload []byte) ([
 	return []byte(a.decision), nil
 }
 
-// guarded serves GET /v1/queues behind an authorizer.
+// guarded serves a gateway in which GET /v1/queues has an authorizer, and returns its URL.
 func guarded(t *testing.T, a *authorizer) string {
 	t.Helper()
 	return serve(t, &a.function, func(c *gateway.Config) {
@@ -127,7 +127,7 @@ func TestAuthorize(t *testing.T) {
 		require.Equal(t, []string{"k1", "t1", "127.0.0.1"}, a.request.IdentitySource)
 		require.Equal(t, "GET /v1/queues", a.request.RouteKey)
 		require.Equal(t, map[string]any{"remaining": 4.0}, a.invoked[0].RequestContext.Authorizer.Lambda,
-			"the function gets the context")
+			"the function must receive the authorizer's context")
 	})
 
 	t.Run("denies: answers 403 without invoking the function", func(t *testing.T) {

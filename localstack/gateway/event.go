@@ -23,7 +23,7 @@ const (
 	stage     = "$default"
 )
 
-// event is the event of a request.
+// event is a request in payload format 2.0.
 type event struct{ events.APIGatewayV2HTTPRequest }
 
 func newEvent(r *http.Request, route routes.Route, params map[string]string, body []byte,
@@ -55,12 +55,12 @@ func newEvent(r *http.Request, route routes.Route, params map[string]string, bod
 }
 
 func (e event) marshal() []byte {
-	text, _ := json.Marshal(e.APIGatewayV2HTTPRequest) // strings and maps of strings cannot fail
+	text, _ := json.Marshal(e.APIGatewayV2HTTPRequest) // the event has only types that JSON can encode
 	return text
 }
 
-// headers returns the headers of the event: names in lower case, repeated headers joined by commas,
-// without cookies. X-Forwarded-For ends with the address of the caller.
+// headers returns the event's headers, without cookies. Names are in lower case, and repeated
+// headers are joined by commas. X-Forwarded-For ends with the address of the caller.
 func headers(r *http.Request, source string, length int) map[string]string {
 	out := make(map[string]string, len(r.Header)+4)
 	for name, values := range r.Header {
@@ -85,7 +85,7 @@ func cookies(r *http.Request) []string {
 	return out
 }
 
-// query returns the query of the event, with repeated parameters joined by commas.
+// query returns the event's query parameters, with repeated parameters joined by commas.
 func query(r *http.Request) map[string]string {
 	out := make(map[string]string)
 	for name, values := range r.URL.Query() {
@@ -94,7 +94,7 @@ func query(r *http.Request) map[string]string {
 	return out
 }
 
-// isText reports whether API Gateway passes a body of this media type as text, not as base64.
+// isText reports whether API Gateway passes a body of this media type as text rather than base64.
 func isText(contentType string) bool {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -108,8 +108,8 @@ func isText(contentType string) bool {
 	}
 }
 
-// writeAnswer writes the answer of a function and reports whether it is valid. JSON without a
-// statusCode is the body of a 200.
+// writeAnswer writes the answer of a function and reports whether the answer is valid. JSON without
+// a statusCode becomes the body of a 200 response.
 func writeAnswer(w http.ResponseWriter, answer []byte) bool {
 	var shape map[string]json.RawMessage
 	if err := json.Unmarshal(answer, &shape); err != nil || shape["statusCode"] == nil {

@@ -29,24 +29,24 @@ func (e *FunctionError) Error() string { return "the function failed: " + string
 type Config struct {
 	Invoker Invoker
 	Routes  []routes.Route
-	// RequireIAM refuses requests without a signature with 403.
+	// RequireIAM makes the gateway answer 403 to requests without a signature.
 	RequireIAM bool
-	// Credentials maps access keys to secret keys, with which the gateway verifies signatures. If
-	// it is nil, the gateway accepts every signature.
+	// Credentials maps access keys to the secret keys for the verification of signatures. If it is
+	// nil, the gateway accepts every signature.
 	Credentials map[string]string
-	// Authorizers maps the key of a route to its REQUEST authorizer (payload 2.0, simple
-	// responses).
+	// Authorizers maps a route key, such as "GET /v1/queues", to a REQUEST authorizer (payload
+	// format 2.0, simple responses).
 	Authorizers map[string]Authorizer
-	// StageVariables are part of every event.
+	// StageVariables are copied to every event.
 	StageVariables map[string]string
-	// Timeout bounds an integration. Default [DefaultTimeout].
+	// Timeout is the maximum duration of an invocation. Default [DefaultTimeout].
 	Timeout time.Duration
 }
 
-// DefaultTimeout is the limit of API Gateway for an integration.
+// DefaultTimeout is API Gateway's maximum integration timeout.
 const DefaultTimeout = 30 * time.Second
 
-// maxBody is the limit of API Gateway for a body.
+// maxBody is API Gateway's limit for a request body, in bytes: 10 MB.
 const maxBody = 10 << 20
 
 // Gateway is the [http.Handler] of a stage.
@@ -103,7 +103,7 @@ func (g *Gateway) integrate(w http.ResponseWriter, r *http.Request, route routes
 	}
 }
 
-// refuse writes an error of the gateway.
+// refuse writes an error response in the format of API Gateway.
 func refuse(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

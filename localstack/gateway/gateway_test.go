@@ -20,12 +20,13 @@ import (
 	"github.com/sluicehq/sluice/shared/routes"
 )
 
-// These tests compare the gateway with the HTTP APIs of API Gateway, payload format 2.0.
+// These tests check that the gateway behaves like an HTTP API of API Gateway with payload format
+// 2.0.
 
 // function is a fake Lambda function that records its events and returns a fixed answer.
 type function struct {
 	invoked []events.APIGatewayV2HTTPRequest
-	raw     []byte // the last event
+	raw     []byte // the last event, in JSON
 	answer  string
 	err     error
 	wait    bool
@@ -95,7 +96,7 @@ func TestEvent(t *testing.T) {
 		require.Equal(t, []string{"a=1", "b=2", "c=3"}, e.Cookies, "cookies are separate")
 		require.NotContains(t, e.Headers, "cookie")
 		require.Equal(t, "203.0.113.9, 127.0.0.1", e.Headers["x-forwarded-for"],
-			"the header of the caller does not replace its address")
+			"the gateway appends the caller's address to the header")
 		require.Equal(t, "/v1/queues/or%C3%A9ders/jobs/a%2Fb/ack", e.RawPath)
 		require.Equal(t, "tag=1&tag=2&x=%20y", e.RawQueryString)
 		require.Equal(t, map[string]string{"tag": "1,2", "x": " y"}, e.QueryStringParameters)
@@ -111,7 +112,7 @@ func TestEvent(t *testing.T) {
 		require.Equal(t, http.MethodPost, c.HTTP.Method)
 		require.Equal(t, "/v1/queues/oréders/jobs/a/b/ack", c.HTTP.Path)
 		require.Equal(t, "HTTP/1.1", c.HTTP.Protocol)
-		require.Equal(t, "127.0.0.1", c.HTTP.SourceIP, "without the port")
+		require.Equal(t, "127.0.0.1", c.HTTP.SourceIP, "the source IP has no port")
 		require.Equal(t, "curl/9", c.HTTP.UserAgent)
 		require.NotEmpty(t, c.RequestID)
 		require.Equal(t, "POST /v1/queues/{queue}/jobs/{id}/ack", c.RouteKey)
@@ -180,9 +181,9 @@ func TestWriteAnswer(t *testing.T) {
 			http.Header{"Content-Type": {"text/plain; charset=utf-8"}}},
 		"JSON without a status is a 200": {`{"hello":"world"}`, 200, `{"hello":"world"}`,
 			http.Header{"Content-Type": {"application/json"}}},
-		"no JSON is an error":           {`oops`, 500, internal, nil},
-		"an invalid status is an error": {`{"statusCode":9}`, 500, internal, nil},
-		"a status in text is an error":  {`{"statusCode":"x"}`, 500, internal, nil},
+		"an answer that is not JSON is an error": {`oops`, 500, internal, nil},
+		"an invalid status is an error":          {`{"statusCode":9}`, 500, internal, nil},
+		"a status that is a string is an error":  {`{"statusCode":"x"}`, 500, internal, nil},
 		"invalid base64 is an error": {`{"statusCode":200,"isBase64Encoded":true,"body":"%"}`, 500, internal,
 			nil},
 	} {

@@ -9,9 +9,9 @@ import (
 	"github.com/sluicehq/sluice/shared/routes"
 )
 
-// router selects the most specific route, like API Gateway: a full match before a greedy one and a
-// greedy one before $default; among full matches the one whose literal segments come first; a
-// method before ANY.
+// router selects the most specific route, like API Gateway. A full match precedes a greedy match,
+// and a greedy match precedes $default. A literal segment precedes a parameter. For equal paths, a
+// method precedes ANY.
 type router struct{ routes []pattern }
 
 type pattern struct {

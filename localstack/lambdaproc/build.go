@@ -1,4 +1,4 @@
-// Package lambdaproc builds the functions from source and runs them as processes of a Lambda
+// Package lambdaproc builds the functions from source and runs them as processes that poll a Lambda
 // Runtime API.
 package lambdaproc
 
@@ -15,8 +15,8 @@ import (
 	"syscall"
 )
 
-// rootModule is the first line of the go.mod at the repository's root. Folders below the root that
-// are modules of their own have other names.
+// rootModule is the first line of the go.mod at the repository's root. Nested modules have
+// different names.
 const rootModule = "module github.com/sluicehq/sluice\n"
 
 // Root returns the root of the repository: the folder at or above the working directory whose
@@ -40,11 +40,11 @@ func Root() (string, error) {
 	}
 }
 
-// Build compiles main packages ("./functions/...") like a deployment and copies the binaries, named
-// after their folders, to dir.
+// Build compiles main packages, such as "./functions/...", with the build tags of a deployment and
+// copies the binaries to dir. Each binary has the name of its folder.
 //
-// It keeps the binaries in .cache, so that an unchanged one is not linked again. A file lock
-// serializes the builds of several processes.
+// It keeps the binaries in .cache, so that unchanged binaries are not linked again. A file lock
+// serializes concurrent builds.
 func Build(ctx context.Context, root, dir string, packages ...string) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("go is not on the PATH; install Go 1.26 or later")
@@ -79,7 +79,7 @@ func compile(ctx context.Context, root, dir string, packages []string) error {
 	return nil
 }
 
-// lockBuild waits until no other process builds.
+// lockBuild waits until no other process is building, and locks the build.
 func lockBuild(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // our own path
 	if err != nil {

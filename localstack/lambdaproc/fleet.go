@@ -23,18 +23,18 @@ type Function struct {
 	RuntimeAPI string
 	// Processes is the number of processes. Default 1.
 	Processes int
-	// Concurrency is the number of concurrent invocations of a process
-	// (AWS_LAMBDA_MAX_CONCURRENCY). Default 1.
+	// Concurrency is the number of concurrent invocations per process (AWS_LAMBDA_MAX_CONCURRENCY).
+	// Default 1.
 	Concurrency int
-	// Env adds variables, "NAME=value", to a minimal environment. Of the environment of this
-	// process, the functions get only PATH, HOME and TMPDIR.
+	// Env lists additional variables, "NAME=value". From the environment of this process, the
+	// functions inherit only PATH, HOME and TMPDIR.
 	Env []string
 	// Log receives the output of the processes.
 	Log io.Writer
 }
 
-// Fleet keeps the processes of a function running. It starts a process that ends again, after 10 ms
-// at first and after up to two seconds if it keeps ending.
+// Fleet keeps the processes of a function running. It restarts a process that ends, after a backoff
+// that doubles from 10 ms to 2 s.
 type Fleet struct {
 	fn     Function
 	cancel context.CancelFunc
@@ -63,7 +63,7 @@ const (
 	stopLimit  = 5 * time.Second
 )
 
-// keep runs a process again and again until ctx ends.
+// keep runs a process and restarts it each time it ends, until ctx ends.
 func (f *Fleet) keep(ctx context.Context, slot int) {
 	backoff := 10 * time.Millisecond
 	for ctx.Err() == nil {
@@ -84,8 +84,8 @@ func (f *Fleet) keep(ctx context.Context, slot int) {
 	}
 }
 
-// run starts a process and waits for its end. When ctx ends, the process receives SIGTERM, and
-// SIGKILL after stopLimit.
+// run starts a process and waits for its end. When ctx ends, run sends SIGTERM to the process, and
+// SIGKILL if it still runs after stopLimit.
 func (f *Fleet) run(ctx context.Context, slot int) error {
 	cmd := exec.CommandContext(ctx, f.fn.Binary) //nolint:gosec // a binary that this program built
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
@@ -107,8 +107,8 @@ func (f *Fleet) run(ctx context.Context, slot int) error {
 	return cmd.Wait()
 }
 
-// Kill kills every process of the function, like a crash, and returns their number. The processes
-// are started again.
+// Kill kills every process of the function, like a crash, and returns the number of killed
+// processes. The Fleet restarts them.
 func (f *Fleet) Kill() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

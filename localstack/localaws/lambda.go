@@ -41,15 +41,15 @@ func (c *Server) NewInvoker() *Invoker {
 	return &Invoker{endpoint: c.kumo.URL, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512}}}
 }
 
-// Invoke implements gateway.Invoker. If the error is not a *gateway.FunctionError, the function was
-// not reached.
+// Invoke implements gateway.Invoker. A *gateway.FunctionError means that the function failed; any
+// other error means that kumo returned no result.
 func (i *Invoker) Invoke(ctx context.Context, function string, payload []byte) ([]byte, error) {
 	target := i.endpoint + "/2015-03-31/functions/" + function + "/invocations"
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(payload))
 	if err != nil {
 		return nil, fmt.Errorf("error invoking %s: %w", function, err)
 	}
-	// kumo selects the service by the scope of the signature, which it does not verify.
+	// kumo reads the service name from the signature's scope. It does not verify the signature.
 	r.Header.Set("Authorization",
 		"AWS4-HMAC-SHA256 Credential=local/20260101/"+Region+"/lambda/aws4_request, SignedHeaders=host, Signature=0")
 	response, err := i.client.Do(r)

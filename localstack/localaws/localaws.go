@@ -1,7 +1,7 @@
 // Package localaws runs kumo, a fake of SQS, DynamoDB and the Lambda Runtime API, in this process.
 //
-// kumo keeps its state per process, so names must be unique in a process. It validates little, and
-// its FIFO queues do not keep the order after a redelivery.
+// All kumo servers in a process share their state, so names must be unique in the process. kumo
+// validates little, and its FIFO queues lose the message order after a redelivery.
 package localaws
 
 import (
@@ -31,7 +31,7 @@ type Server struct {
 	server *http.Server
 }
 
-// newServer guards kumo.NewServer, which changes state of the process without a lock.
+// newServer guards kumo.NewServer, which changes global state without a lock.
 var newServer sync.Mutex //nolint:gochecknoglobals // it guards global state
 
 // Start starts a local AWS at addr, host:port. Port 0 selects a free port.
@@ -50,7 +50,8 @@ func Start(addr string) (*Server, error) {
 	proxy := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = r.In.Host },
 		Transport: &http.Transport{MaxIdleConnsPerHost: 512},
-		// The checksum of kumo is always 0, about which the SDK would log a warning each time.
+		// Removes kumo's checksum: it is always 0, and the SDK would log a warning for each
+		// response.
 		ModifyResponse: func(r *http.Response) error { r.Header.Del("X-Amz-Crc32"); return nil },
 		ErrorHandler:   func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
@@ -76,8 +77,8 @@ func Config(endpoint string) aws.Config {
 	}
 }
 
-// Env returns the same configuration as variables, for a process that loads the default
-// configuration of the SDK.
+// Env returns the same configuration as environment variables, for a process that loads the SDK's
+// default configuration.
 func Env(endpoint string) []string {
 	return []string{
 		"AWS_ENDPOINT_URL=" + endpoint, "AWS_REGION=" + Region, "AWS_ACCESS_KEY_ID=local",
@@ -93,7 +94,7 @@ func (c *Server) Close() error {
 	_ = c.server.Shutdown(ctx)
 	err := c.server.Close()
 	done := make(chan struct{})
-	go func() { // httptest waits for the end of long polls
+	go func() { // Close waits for the end of long polls
 		c.kumo.Close()
 		close(done)
 	}()

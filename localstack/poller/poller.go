@@ -1,5 +1,5 @@
-// Package poller delivers SQS messages to a function, like an event source mapping of Lambda, which
-// kumo does not have. See
+// Package poller delivers SQS messages to a function. It replaces Lambda's event source mappings,
+// which kumo, the local AWS, does not implement. See
 // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html#services-sqs-batchfailurereporting.
 package poller
 
@@ -33,9 +33,9 @@ type Invoker interface {
 // (ReportBatchItemFailures).
 type Mapping struct {
 	QueueURL, Function string
-	// BatchSize is the maximum number of messages of an invocation, 1 to 10. Default 10.
+	// BatchSize is the maximum number of messages per invocation, 1 to 10. Default 10.
 	BatchSize int32
-	// OnError is called when a batch fails and returns to the queue. Optional.
+	// OnError receives every error of a receive, an invocation or a delete. Optional.
 	OnError func(error)
 }
 
@@ -62,14 +62,14 @@ func Start(client SQS, invoker Invoker, m Mapping) *Poller {
 	return p
 }
 
-// Stop stops the Poller. It abandons a batch in flight, which is visible again after the visibility
-// timeout of the queue.
+// Stop stops the Poller. It abandons the batch in flight. The messages become visible again after
+// the queue's visibility timeout.
 func (p *Poller) Stop() {
 	p.cancel()
 	p.wait.Wait()
 }
 
-// retryAfter is the pause after an error.
+// retryAfter is the pause after an error, before the next receive.
 const retryAfter = time.Second
 
 func (p *Poller) run(ctx context.Context) {
@@ -114,8 +114,8 @@ func (p *Poller) deliver(ctx context.Context, batch []types.Message) error {
 	return nil
 }
 
-// finished returns the messages to delete. If the answer names a message that is not in the batch,
-// or cannot be decoded, the complete batch fails.
+// finished returns the messages to delete. It returns an error, which fails the complete batch, if
+// it cannot decode the answer or if the answer names a message that is not in the batch.
 func finished(batch []types.Message, answer []byte) ([]types.DeleteMessageBatchRequestEntry, error) {
 	var response events.SQSEventResponse
 	if text := strings.TrimSpace(string(answer)); text != "" && text != "null" {
@@ -139,13 +139,13 @@ func finished(batch []types.Message, answer []byte) ([]types.DeleteMessageBatchR
 			ReceiptHandle: m.ReceiptHandle})
 	}
 	for id := range failed {
-		return nil, fmt.Errorf("a batch of %d messages failed: the answer names the message %q, which is not in it",
+		return nil, fmt.Errorf("a batch of %d messages failed: the answer names message %q, which is not in the batch",
 			len(batch), id)
 	}
 	return out, nil
 }
 
-// event makes the event of a batch.
+// event returns the Lambda event for a batch.
 func (p *Poller) event(batch []types.Message) events.SQSEvent {
 	var e events.SQSEvent
 	name := p.m.QueueURL[strings.LastIndexByte(p.m.QueueURL, '/')+1:]

@@ -20,7 +20,7 @@ import (
 	"github.com/sluicehq/sluice/localstack/redistest"
 )
 
-// consumer is a fake function that records the batches and answers with respond.
+// consumer is a fake function that records each batch and returns the result of answer.
 type consumer struct {
 	answer func(events.SQSEvent) (string, error)
 
@@ -111,10 +111,10 @@ func TestPoller(t *testing.T) {
 			"the answer names an unknown message": func(events.SQSEvent) (string, error) {
 				return `{"batchItemFailures":[{"itemIdentifier":"x"}]}`, nil
 			},
-			"the answer names nothing": func(events.SQSEvent) (string, error) {
+			"the answer names an empty message ID": func(events.SQSEvent) (string, error) {
 				return `{"batchItemFailures":[{"itemIdentifier":""}]}`, nil
 			},
-			"the answer is no partial batch answer": func(events.SQSEvent) (string, error) { return `[1]`, nil },
+			"the answer is not a partial batch response": func(events.SQSEvent) (string, error) { return `[1]`, nil },
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -140,8 +140,8 @@ func TestPoller(t *testing.T) {
 				deliver(t, c, "later")
 				require.Eventually(t, func() bool {
 					return c.times("later") >= 5
-				}, patience, 10*time.Millisecond, "visibility timeouts pass")
-				require.LessOrEqual(t, c.times("first"), 3, "the first messages were not delivered again")
+				}, patience, 10*time.Millisecond, "a failed message must return after each visibility timeout")
+				require.LessOrEqual(t, c.times("first"), 3, "the messages of the first batch must not be redelivered")
 			})
 		}
 	})

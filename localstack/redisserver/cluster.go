@@ -16,8 +16,8 @@ const slots = 16384
 // Cluster is a Redis Cluster of masters only.
 type Cluster struct{ Nodes []*Server }
 
-// StartCluster starts n masters that share the slots evenly, and waits until each of them knows all
-// others.
+// StartCluster starts n masters with equal shares of the hash slots. It waits until every master
+// reports a complete cluster.
 func StartCluster(ctx context.Context, n int, options Options) (*Cluster, error) {
 	options.Cluster = true
 	c := &Cluster{}
@@ -47,7 +47,7 @@ func (c *Cluster) join(ctx context.Context) error {
 		if err := client.ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
 			return err
 		}
-		// Distinct epochs avoid a conflict between the nodes, whose resolution takes seconds.
+		// Distinct config epochs avoid an epoch collision, which the nodes take seconds to resolve.
 		if err := client.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
 			return err
 		}

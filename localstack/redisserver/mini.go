@@ -7,9 +7,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// Mini is an embedded miniredis whose clock runs, for machines without redis-server. Unlike Redis,
-// its Lua prints large numbers in full, it never replies CROSSSLOT or BUSY, and it loses its data
-// when it is restarted.
+// Mini is an embedded miniredis for machines without redis-server. Unlike in Redis, Lua formats
+// large numbers without an exponent, no reply is CROSSSLOT or BUSY, and a restart loses all data.
 type Mini struct {
 	server *miniredis.Miniredis
 	stop   chan struct{}
@@ -27,7 +26,7 @@ func StartMini() (*Mini, error) {
 	return m, nil
 }
 
-// run moves the clock. Otherwise miniredis never expires a key.
+// run advances the clock of miniredis every 10 ms. Without it, keys never expire.
 func (m *Mini) run() {
 	defer close(m.done)
 	ticker := time.NewTicker(10 * time.Millisecond)

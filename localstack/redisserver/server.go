@@ -22,23 +22,23 @@ import (
 	"github.com/sluicehq/sluice/localstack/subprocess"
 )
 
-// startLimit bounds the start of a server. It is long because the machine may be busy.
+// startLimit is the timeout of a start. It is long because the machine may be busy.
 const startLimit = 20 * time.Second
 
-// startTries bounds how often a server is started on another port because another process took the
-// free port first.
+// startTries is the maximum number of start attempts. Start tries a different port if another
+// process took the port first.
 const startTries = 5
 
 // Options configures a server.
 type Options struct {
-	// Durable syncs every write to a file before the answer, so that Kill loses no acknowledged
-	// write.
+	// Durable makes the server sync every write to disk before it replies, so that Kill loses no
+	// acknowledged write.
 	Durable bool
 	// ReplicaOf makes the server a replica of the server at this address.
 	ReplicaOf string
 	// Cluster enables cluster mode.
 	Cluster bool
-	// Args lists further arguments, for example "--maxmemory", "10mb".
+	// Args lists additional arguments, for example "--maxmemory", "10mb".
 	Args []string
 	// TLS enables TLS with these files.
 	TLS *TLSFiles
@@ -75,7 +75,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 		switch {
 		case err == nil:
 			return s, nil
-		// another process took the port, or the second port of a cluster node
+		// another process took the port or, for a cluster node, the port of the cluster bus
 		case try < startTries && strings.Contains(err.Error(), "Address already in use"):
 			continue
 		}
@@ -84,8 +84,8 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	}
 }
 
-// freePort returns a free port below 50 000, because a cluster node also listens on its port plus
-// 10 000.
+// freePort returns a free port below 50 000, because a cluster node also listens on the cluster bus
+// port, which is 10 000 higher.
 func freePort() (int, error) {
 	for range 200 {
 		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a loopback listen does not wait
@@ -112,7 +112,8 @@ func (s *Server) URL() string {
 	return "redis://" + s.Addr()
 }
 
-// Restart starts a server that is not running, on its port and with its data.
+// Restart starts the server on its port and with its data. It does nothing if the server is
+// running.
 func (s *Server) Restart(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,8 +162,8 @@ func (s *Server) args() []string {
 	return append(args, s.options.Args...)
 }
 
-// await polls until the server answers, even with an error such as NOAUTH or MASTERDOWN, and is not
-// loading its data.
+// await polls until the server replies to PING with anything but LOADING. An error such as NOAUTH
+// or MASTERDOWN is enough.
 func (s *Server) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -181,15 +182,15 @@ func (s *Server) await(ctx context.Context) error {
 	}
 }
 
-// answers reports whether the server answers an inline PING. It uses no driver, which would log
-// each refused connection.
+// answers reports whether the server replies to an inline PING with anything but LOADING. It uses a
+// plain connection, because the driver would log each refused connection.
 func (s *Server) answers(ctx context.Context) bool {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.Addr())
 	if err != nil {
 		return false
 	}
 	defer func() { _ = conn.Close() }()
-	if s.options.TLS != nil { // an open port is enough: the caller has the certificate authority
+	if s.options.TLS != nil { // an open port is enough; the caller makes the TLS handshake
 		return true
 	}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -202,7 +203,7 @@ func (s *Server) answers(ctx context.Context) bool {
 	return err == nil && !strings.HasPrefix(line, "-LOADING")
 }
 
-// running reports whether the process runs. The caller holds the lock.
+// running reports whether the process runs. The caller must hold s.mu.
 func (s *Server) running() bool {
 	if s.cmd == nil {
 		return false
@@ -228,14 +229,14 @@ func (s *Server) Signal(sig syscall.Signal) error {
 // Pause makes the server hang: connections stay open, and no call is answered.
 func (s *Server) Pause() error { return s.Signal(syscall.SIGSTOP) }
 
-// Resume ends [Server.Pause].
+// Resume continues a paused server.
 func (s *Server) Resume() error { return s.Signal(syscall.SIGCONT) }
 
 // Kill kills the process, like a crash, and waits for its end. [Server.Restart] starts it again.
 func (s *Server) Kill() error { return s.end(syscall.SIGKILL) }
 
-// Stop terminates the process and waits for its end. [Server.Restart] starts it again; unless it is
-// Durable, its data are lost.
+// Stop terminates the process and waits for its end. [Server.Restart] starts it again. The data is
+// lost if the server is not Durable.
 func (s *Server) Stop() error { return s.end(syscall.SIGTERM) }
 
 func (s *Server) end(sig syscall.Signal) error {

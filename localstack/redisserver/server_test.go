@@ -97,7 +97,7 @@ func TestStartRunsTheSelectedProgram(t *testing.T) {
 }
 
 func TestStart(t *testing.T) {
-	t.Run("no redis-server: the error has the command that installs it", func(t *testing.T) {
+	t.Run("no redis-server: the error contains the command that installs it", func(t *testing.T) {
 		t.Setenv("REDIS_SERVER", "")
 		t.Setenv("PATH", t.TempDir())
 		_, err := redisserver.Start(t.Context(), redisserver.Options{})

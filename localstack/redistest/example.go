@@ -9,7 +9,7 @@ import (
 )
 
 // ForExample starts a server for an Example function, which has no [testing.TB], and returns a
-// client and a function that closes both. It panics if redis-server is missing.
+// client. stop closes the client and the server. ForExample panics if the server does not start.
 func ForExample() (client redis.UniversalClient, stop func()) {
 	s, err := redisserver.Start(context.Background(), redisserver.Options{})
 	if err != nil {

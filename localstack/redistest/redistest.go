@@ -1,7 +1,7 @@
 // Package redistest starts a Redis for tests: a single server, a cluster of three masters, or
 // miniredis.
 //
-// Without a redis-server on the PATH a test fails with the command that installs it; no test is
+// If redis-server is not installed, the tests fail with the command that installs it. They are not
 // skipped.
 package redistest
 
@@ -20,13 +20,14 @@ import (
 
 // Redis is a running deployment with a client.
 type Redis struct {
-	// Client is configured like that of the functions: it respects contexts and does not retry.
+	// Client has the configuration of the functions' client: it respects contexts and does not
+	// retry.
 	Client redis.UniversalClient
-	// URL is a redis:// URL, or several for a cluster, separated by commas.
+	// URL is a redis:// URL. For a cluster, it is a comma-separated list of the nodes' URLs.
 	URL string
 	// Cluster is true for a cluster.
 	Cluster bool
-	// Server is the process of a single server, and nil otherwise.
+	// Server is the process of a single server. It is nil for a cluster and for miniredis.
 	Server *redisserver.Server
 	// Nodes lists the processes of a cluster.
 	Nodes []*redisserver.Server
@@ -34,7 +35,7 @@ type Redis struct {
 	Mini bool
 }
 
-// Single starts a server for a test.
+// Single starts a server with additional command-line arguments for a test.
 func Single(t testing.TB, args ...string) *Redis {
 	t.Helper()
 	return Start(t, redisserver.Options{Args: args})

@@ -18,8 +18,8 @@ import (
 	"github.com/sluicehq/sluice/localstack/redisserver"
 )
 
-// Certificate makes a self-signed certificate for the addresses, and the configuration of a client
-// that trusts only this certificate.
+// Certificate creates a self-signed certificate for the addresses. It returns the server's files
+// and a client configuration that trusts only this certificate.
 func Certificate(t testing.TB, addresses ...string) (*redisserver.TLSFiles, *tls.Config) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -28,7 +28,7 @@ func Certificate(t testing.TB, addresses ...string) (*redisserver.TLSFiles, *tls
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "sluice test"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		// the nodes of a cluster also connect to each other
+		// client authentication, because the nodes of a cluster connect to each other
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	for _, a := range addresses {

@@ -1,6 +1,6 @@
 // The sample consumer is a Lambda function that logs each job it receives. Run it with `go run
-// ./localstack up --consumer orders=./localstack/sampleconsumer`. A payload such as
-// {"fail_attempts": 2} makes it fail that many attempts.
+// ./localstack up --consumer orders=./localstack/sampleconsumer`. The payload {"fail_attempts": 2}
+// makes it fail the first two attempts of a job.
 package main
 
 import (
@@ -34,7 +34,7 @@ func newConsumer(endpoint string, log *slog.Logger) (*consumer.Consumer, error) 
 			var order struct {
 				FailAttempts int `json:"fail_attempts"`
 			}
-			_ = m.Decode(&order) // other payloads have no such field
+			_ = m.Decode(&order) // a payload of another type requests no failure
 			log.InfoContext(ctx, "received a job", "id", m.JobID, "queue", m.Queue, "attempt", m.Attempt)
 			if m.Attempt <= order.FailAttempts {
 				return fmt.Errorf("attempt %d of %d failed, as the payload requests", m.Attempt, order.FailAttempts)

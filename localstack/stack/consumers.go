@@ -39,7 +39,7 @@ func (s *Stack) startConsumers(ctx context.Context, aws *localaws.Server, invoke
 		}
 		s.onClose(func() error { fleet.Stop(); return nil })
 		mapping := poller.Mapping{QueueURL: url, Function: name, OnError: s.logError}
-		p := poller.Start(s.SQS, invoker, mapping) //nolint:contextcheck // it outlives the start
+		p := poller.Start(s.SQS, invoker, mapping) //nolint:contextcheck // the poller outlives the start
 		s.onClose(func() error { p.Stop(); return nil })
 	}
 	return nil

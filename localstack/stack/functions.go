@@ -29,15 +29,15 @@ const (
 	outboxTable = "sluice-outbox"
 	lockTable   = "sluice-locks"
 
-	// concurrency is the number of concurrent invocations of a process. A waiting acquire is an
-	// invocation for up to 20 s. Lambda would start more instances, and here too waiters must not
-	// block a release.
+	// concurrency is the number of concurrent invocations per process. It is high because an
+	// acquire can wait for up to 20 s, and waiters must not block a release. On AWS, Lambda starts
+	// more instances instead.
 	concurrency  = 32
 	readyTimeout = 30 * time.Second
 )
 
-// timeouts returns the Lambda timeouts of the functions. That of the dispatcher is longer than its
-// interval, so that each invocation overlaps with its successor.
+// timeouts returns the Lambda timeout of each function. The dispatcher's timeout is 30 s longer
+// than its interval, so that consecutive invocations overlap.
 func (s *Stack) timeouts() map[string]time.Duration {
 	return map[string]time.Duration{
 		"lock":     29 * time.Second,
@@ -58,7 +58,8 @@ func (s *Stack) createQueues(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("error creating the queue %q: %w", name, err)
 		}
-		// kumo returns a URL with its default address, which is replaced by that of the local AWS.
+		// kumo returns a URL with its default address. Replace it with the address of the local
+		// AWS.
 		url := aws.ToString(out.QueueUrl)
 		if i := strings.Index(url, "/000000000000/"); i >= 0 {
 			url = s.AWSEndpoint + url[i:]
@@ -96,7 +97,7 @@ func (s *Stack) startFunctions(ctx context.Context, c *localaws.Server, binaries
 		}
 		perProcess := concurrency
 		if name == dispatcher {
-			perProcess = 1 // each of several overlapping invocations has its own process, as on AWS
+			perProcess = 1 // overlapping invocations run in separate processes, as on AWS
 		}
 		fleet, err := lambdaproc.Start(lambdaproc.Function{ //nolint:contextcheck // the processes outlive the start
 			Name: name, Binary: filepath.Join(binaries, name), RuntimeAPI: c.Host() + "/_runtime/" + name,
@@ -112,7 +113,7 @@ func (s *Stack) startFunctions(ctx context.Context, c *localaws.Server, binaries
 	return nil
 }
 
-// awaitFunctions invokes each function until it answers.
+// awaitFunctions invokes each function of the API until it answers.
 func (s *Stack) awaitFunctions(ctx context.Context, invoker gateway.Invoker) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -137,7 +138,7 @@ func (s *Stack) awaitFunctions(ctx context.Context, invoker gateway.Invoker) err
 	return nil
 }
 
-// syncWriter serializes the writes of several processes.
+// syncWriter serializes concurrent writes of several processes.
 type syncWriter struct {
 	mu  sync.Mutex
 	out interface{ Write([]byte) (int, error) }

@@ -13,11 +13,11 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// answerTimeout bounds the time that a given Redis may take to answer.
+// answerTimeout is the timeout of the check of the Redis at Config.RedisURL.
 const answerTimeout = 3 * time.Second
 
-// startRedis checks the given Redis, or starts a redis-server, or miniredis if there is no
-// redis-server.
+// startRedis checks the Redis at Config.RedisURL. If no URL is set, it starts redis-server or, if
+// redis-server is not installed, miniredis.
 func (s *Stack) startRedis(ctx context.Context) error {
 	if s.cfg.RedisURL != "" {
 		s.RedisURL, s.RedisKind = s.cfg.RedisURL, "given"
@@ -41,8 +41,8 @@ func (s *Stack) startRedis(ctx context.Context) error {
 	return nil
 }
 
-// startLockNodes starts independent servers for quorum locks. Without a redis-server there are
-// none.
+// startLockNodes starts independent servers for quorum locks and returns their URLs. If
+// redis-server is not installed, it starts none.
 func (s *Stack) startLockNodes(ctx context.Context) ([]string, error) {
 	var urls []string
 	for range s.cfg.LockNodes {
@@ -59,7 +59,7 @@ func (s *Stack) startLockNodes(ctx context.Context) ([]string, error) {
 	return urls, nil
 }
 
-// answers returns an error if the Redis at one or more URLs does not answer.
+// answers returns an error if the Redis at a comma-separated list of URLs does not answer.
 func answers(ctx context.Context, list string) error {
 	conn, err := redisconn.Open(redisconn.Config{
 		URLs: redisconn.SplitList(list), CallTimeout: answerTimeout, DialTimeout: answerTimeout,
@@ -71,7 +71,7 @@ func answers(ctx context.Context, list string) error {
 
 	err = conn.Do(ctx, func(ctx context.Context) error { return conn.Client().Ping(ctx).Err() })
 	if unavailable, ok := errors.AsType[*fault.Error](err); ok {
-		err = unavailable.Cause // its detail is for callers of the API
+		err = unavailable.Cause // the detail of unavailable is for callers of the API
 	}
 	if err != nil {
 		return fmt.Errorf("the Redis at %s does not answer; start it, or leave --redis out: %w", redacted(list), err)
@@ -79,7 +79,7 @@ func answers(ctx context.Context, list string) error {
 	return nil
 }
 
-// redacted replaces the passwords of URLs.
+// redacted replaces the passwords in a comma-separated list of URLs.
 func redacted(list string) string {
 	urls := redisconn.SplitList(list)
 	for i, text := range urls {
@@ -90,18 +90,20 @@ func redacted(list string) string {
 	return strings.Join(urls, ", ")
 }
 
-// StopRedis kills Redis, like a crash. It returns an error if the stack did not start its Redis.
+// StopRedis kills Redis, like a crash. It returns an error if this stack did not start a
+// redis-server.
 func (s *Stack) StopRedis(context.Context) error {
 	if s.redis == nil {
-		return errors.New("this stack did not start its redis and cannot stop it")
+		return errors.New("this stack did not start a redis-server and cannot stop its redis")
 	}
 	return s.redis.Kill()
 }
 
-// StartRedis starts Redis again, with its data.
+// StartRedis starts Redis again with its data. It returns an error if this stack did not start a
+// redis-server.
 func (s *Stack) StartRedis(ctx context.Context) error {
 	if s.redis == nil {
-		return errors.New("this stack did not start its redis and cannot start it")
+		return errors.New("this stack did not start a redis-server and cannot start its redis")
 	}
 	return s.redis.Restart(ctx)
 }

@@ -28,34 +28,35 @@ import (
 
 // Config describes a stack.
 type Config struct {
-	// APIAddr and AWSAddr are host:port; port 0 selects a free port. Defaults 127.0.0.1:4000 and
-	// 127.0.0.1:4566.
+	// APIAddr and AWSAddr are host:port; port 0 selects a free port. They default to 127.0.0.1:4000
+	// and 127.0.0.1:4566.
 	APIAddr, AWSAddr string
-	// RedisURL is the URL of a Redis to use. Default: a redis-server from the PATH, or an embedded
-	// miniredis if there is none.
+	// RedisURL is the URL of an existing Redis. By default the stack starts redis-server from the
+	// PATH, or an embedded miniredis if redis-server is not installed.
 	RedisURL string
-	// Queues lists the names of the queues. A name that ends in ".fifo" is a FIFO queue. Default
+	// Queues lists the names of the queues. A name that ends in ".fifo" is a FIFO queue. Default:
 	// orders, emails.
 	Queues []string
 	// Processes is the number of processes of each function. Default 4.
 	Processes int
 	// Tick is the interval between invocations of the dispatcher. Default one minute.
 	Tick time.Duration
-	// LockNodes is the number of further Redis servers for quorum locks. Zero disables them.
+	// LockNodes is the number of additional Redis servers for quorum locks. Zero disables them.
 	LockNodes int
-	// Consumers maps a queue to the folder of the Lambda function of this repository that receives
-	// its messages, for example "./localstack/sampleconsumer".
+	// Consumers maps the name of a queue to the folder of the Lambda function that receives its
+	// messages, for example "./localstack/sampleconsumer". The folder is relative to the
+	// repository.
 	Consumers map[string]string
 	// Log receives the output of the functions. Default: discarded.
 	Log io.Writer
-	// Progress is called before each slow step, with its description. Optional.
+	// Progress receives the description of a step that takes longer than 2 s. Optional.
 	Progress func(string)
 	// Env adds variables, "NAME=value", to the environment of every function.
 	Env []string
-	// Target is called with the address of the local AWS before the functions start, for a proxy
-	// between them. Optional.
+	// Target receives the URL of the local AWS before the functions start. A proxy between the
+	// functions and the local AWS can forward calls to this URL. Optional.
 	Target func(endpoint string) error
-	// Gateway configures the API gateway: RequireIAM, Credentials, Authorizers and StageVariables.
+	// Gateway configures the API gateway. The stack sets Invoker and Routes.
 	Gateway gateway.Config
 }
 
@@ -86,7 +87,7 @@ func (c Config) withDefaults() Config {
 
 // Stack is a running system.
 type Stack struct {
-	// APIURL is the URL of the API, AWSEndpoint that of the local AWS.
+	// APIURL is the URL of the API, and AWSEndpoint is the URL of the local AWS.
 	APIURL, AWSEndpoint string
 	// RedisURL is the URL of Redis. RedisKind is "given", "redis-server" or "miniredis".
 	RedisURL, RedisKind string
@@ -97,7 +98,7 @@ type Stack struct {
 
 	cfg    Config
 	log    io.Writer
-	redis  *redisserver.Server // nil unless this stack started it
+	redis  *redisserver.Server // nil unless this stack started a redis-server
 	fleets map[string]*lambdaproc.Fleet
 
 	mu      sync.Mutex
@@ -105,8 +106,8 @@ type Stack struct {
 	closed  bool
 }
 
-// Start starts a Stack and returns when every function answers. A process can have one Stack,
-// because kumo, its AWS, keeps its state per process.
+// Start starts a Stack and returns when every function answers. A process can run only one Stack,
+// because all kumo servers in a process share their state.
 func Start(ctx context.Context, cfg Config) (*Stack, error) {
 	cfg = cfg.withDefaults()
 	s := &Stack{cfg: cfg, fleets: make(map[string]*lambdaproc.Fleet), log: &syncWriter{out: cfg.Log}}
@@ -160,7 +161,7 @@ func (s *Stack) start(ctx context.Context) error {
 	return nil
 }
 
-// inUse explains the error of listening at an address that is in use.
+// inUse returns an error that names the flag to change if the address is in use, and err otherwise.
 func inUse(server, addr, flag string, err error) error {
 	if strings.Contains(err.Error(), "address already in use") {
 		return fmt.Errorf("%s is in use, perhaps by another stack; stop it, or choose another address for %s with %s",
@@ -176,7 +177,7 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// build compiles the functions concurrently with the rest of the start.
+// build compiles the functions into dir in the background and sends the result to done.
 func (s *Stack) build(ctx context.Context) (dir string, done <-chan error) {
 	result := make(chan error, 1)
 	dir, err := os.MkdirTemp("", "sluice-functions-")
@@ -213,8 +214,8 @@ func (s *Stack) tick(invoker gateway.Invoker) {
 	s.onClose(func() error { t.Stop(); return nil })
 }
 
-// dispatch invokes the dispatcher. It retries while no process of the function is reached, like
-// EventBridge Scheduler: the processes may be starting.
+// dispatch invokes the dispatcher. Like EventBridge Scheduler, it retries until a process receives
+// the invocation, because the processes may still be starting.
 func dispatch(ctx context.Context, invoker gateway.Invoker) error {
 	for {
 		_, err := invoker.Invoke(ctx, dispatcher, []byte("{}"))
@@ -228,11 +229,11 @@ func dispatch(ctx context.Context, invoker gateway.Invoker) error {
 	}
 }
 
-// logError logs an error of the background work.
+// logError logs an error of a background task.
 func (s *Stack) logError(err error) { _, _ = fmt.Fprintf(s.log, "localstack: %v\n", err) }
 
-// Kill kills every process of a function, like a crash, and returns their number. The processes are
-// started again.
+// Kill kills every process of a function, like a crash, and returns the number of killed processes.
+// The stack restarts them.
 func (s *Stack) Kill(function string) int { return s.fleets[function].Kill() }
 
 func (s *Stack) onClose(f func() error) {

@@ -18,10 +18,10 @@ import (
 	"github.com/sluicehq/sluice/localstack/stack"
 )
 
-// patience is less than the ticker's interval.
+// patience is the timeout of each wait. It is shorter than the ticker's interval of one minute.
 const patience = 30 * time.Second
 
-// log is what the functions print.
+// log records the output of the functions.
 type log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -39,7 +39,7 @@ func (l *log) count(what string) int {
 	return strings.Count(l.text.String(), what)
 }
 
-// system is the one stack of these tests: kumo's state belongs to the process.
+// system is the stack that all tests share, because a process can run only one.
 var (
 	system *stack.Stack
 	api    *client.Client
@@ -72,7 +72,7 @@ func run(m *testing.M) (code int, err error) {
 
 func TestStack(t *testing.T) {
 	t.Parallel()
-	t.Run("starts a crashed function again", func(t *testing.T) {
+	t.Run("restarts a crashed function", func(t *testing.T) {
 		t.Parallel()
 		require.Equal(t, 2, system.Kill("lock"))
 		require.Eventually(t, func() bool {
@@ -99,7 +99,7 @@ func TestStack(t *testing.T) {
 			job, err = orders.Get(t.Context(), pushed.ID)
 			return err == nil && job.State == client.JobSucceeded
 		}, patience, 10*time.Millisecond)
-		require.Equal(t, 2, job.Attempt, "the first attempt was nacked, the second acked")
+		require.Equal(t, 2, job.Attempt, "the consumer must nack the first attempt and acknowledge the second")
 		require.Contains(t, job.LastError, "attempt 1 of 1 failed")
 	})
 

@@ -5,6 +5,6 @@ package subprocess
 
 import "syscall"
 
-// Attr puts a child into a separate process group, so that Ctrl-C reaches only the parent. Only
-// Linux also kills the child when the parent ends.
+// Attr puts a child into a separate process group, so that Ctrl-C reaches only the parent. Unlike
+// on Linux, the kernel does not kill the child when the parent ends.
 func Attr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -1,4 +1,4 @@
-// Package ticker invokes the dispatcher at an interval, like EventBridge Scheduler.
+// Package ticker invokes the dispatcher at a fixed interval, like EventBridge Scheduler.
 package ticker
 
 import (
@@ -10,8 +10,8 @@ import (
 // Invoke runs one invocation and returns when it ends.
 type Invoke func(context.Context) error
 
-// Ticker invokes at the start and then at each interval. It does not wait for the previous
-// invocation: invocations overlap, as they do on AWS.
+// Ticker calls its Invoke function immediately and then once per interval. It does not wait for the
+// previous invocation, so invocations can overlap, as on AWS.
 type Ticker struct {
 	cancel context.CancelFunc
 	wait   sync.WaitGroup

@@ -14,8 +14,8 @@ import (
 )
 
 // ErrNotFound means that no suitable tool is installed.
-var ErrNotFound = errors.New("neither tofu nor terraform is installed in a recent version; " +
-	"run make tofu, which builds OpenTofu once in some minutes, or install it")
+var ErrNotFound = errors.New("no recent version of tofu or terraform is installed; " +
+	"install one, or run make tofu, which builds OpenTofu in a few minutes")
 
 // Tool is a program that applies Terraform configurations.
 type Tool struct {
@@ -35,8 +35,8 @@ func (t Tool) Host() string {
 	return "registry.terraform.io"
 }
 
-// Find returns the first tool of version 1.minor or later among tofu on the PATH, the one that
-// `make tofu` built in root, and terraform on the PATH. Errors: [ErrNotFound].
+// Find returns the first tool of version 1.minor or later 1.x. It searches in this order: tofu on
+// the PATH, the tofu that `make tofu` built in root, terraform on the PATH. Errors: [ErrNotFound].
 func Find(ctx context.Context, root string, minor int) (Tool, error) {
 	for _, candidate := range []string{"tofu", filepath.Join(root, ".cache", "bin", "tofu"), "terraform"} {
 		path, err := exec.LookPath(candidate)
@@ -65,7 +65,8 @@ func inspect(ctx context.Context, path string) (Tool, error) {
 		return Tool{}, fmt.Errorf("error reading the version of %s: %w", path, err)
 	}
 	t := Tool{Path: path, Name: "Terraform", Version: answer.Version}
-	// Both programs call it terraform_version. Only the text form of the version has the name.
+	// Both programs name the JSON field terraform_version. Only the text output contains the
+	// program's name.
 	cmd = exec.CommandContext(ctx, path, "version")
 	cmd.Env = environment()
 	if text, err := cmd.Output(); err == nil && strings.Contains(string(text), "OpenTofu") {
@@ -74,7 +75,7 @@ func inspect(ctx context.Context, path string) (Tool, error) {
 	return t, nil
 }
 
-// minor returns the minor version of a version 1, and 0 otherwise.
+// minor returns the minor version of a 1.x version, and 0 for other versions.
 func (t Tool) minor() int {
 	parts := strings.Split(t.Version, ".")
 	if len(parts) < 2 || parts[0] != "1" {
@@ -87,8 +88,8 @@ func (t Tool) minor() int {
 	return n
 }
 
-// environment returns the environment of this process without the variables that change how the
-// tool runs, and with more variables.
+// environment returns the environment of this process plus the variables in more. It leaves out TF_
+// and SLUICE_ variables, which would change the tool's behaviour.
 func environment(more ...string) []string {
 	var env []string
 	for _, v := range os.Environ() {

@@ -14,7 +14,7 @@ import (
 func BuildProvider(ctx context.Context, root, dir string) error {
 	binary := filepath.Join(dir, "terraform-provider-sluice")
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, ".") //nolint:gosec // the path is the caller's
-	cmd.Dir = filepath.Join(root, "terraform", "provider")            // a module of its own
+	cmd.Dir = filepath.Join(root, "terraform", "provider")            // a separate Go module
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("error building the provider: %w\n%s", err, out)
 	}
@@ -29,9 +29,9 @@ type Workspace struct {
 	env  []string
 }
 
-// Open makes a workspace in dir that uses the provider in the folder provider, where
-// [BuildProvider] built it. Nothing is downloaded, and `init` is not needed. env adds variables,
-// "NAME=value", to the environment.
+// Open creates a workspace in dir. The workspace uses the provider that [BuildProvider] built in
+// the folder provider, so it downloads nothing and does not need `init`. env lists additional
+// environment variables, "NAME=value".
 func (t Tool) Open(dir, provider string, env ...string) (*Workspace, error) {
 	config := filepath.Join(dir, "cli.tfrc")
 	text := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n",

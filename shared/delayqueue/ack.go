@@ -9,23 +9,24 @@ import (
 	"github.com/sluicehq/sluice/shared/instant"
 )
 
-// Ack acknowledges an attempt: the job has succeeded. Acknowledging the same attempt again
-// succeeds. Errors: [ErrInvalid]; [ErrNotFound]; [ErrConflict] if the job does not await the
-// acknowledgement of that attempt; [ErrUnavailable].
+// Ack records that an attempt succeeded, which ends the job. Acknowledging the same attempt again
+// succeeds. Errors: [ErrInvalid]; [ErrNotFound]; [ErrConflict] if the job is not waiting for the
+// acknowledgement of this attempt; [ErrUnavailable].
 func (q *Queues) Ack(ctx context.Context, queue, id string, attempt int) (Info, error) {
 	return q.acknowledge(ctx, queue, id, ack, attempt, NackOptions{})
 }
 
 // NackOptions describe a failed attempt.
 type NackOptions struct {
-	// Reason is stored as the job's last error, on one line and cut to MaxError bytes.
+	// Reason becomes the job's last error. It is stored on one line and truncated to MaxError
+	// bytes.
 	Reason string
-	// Delay is the time until the next attempt: 0 to MaxDelay. Nil means the job's backoff.
+	// Delay is the time until the next attempt: 0 to MaxDelay. Nil selects the job's backoff.
 	Delay *time.Duration
 }
 
-// Nack acknowledges an attempt negatively: it failed. The job is scheduled again, or is dead after
-// its last attempt. Errors: the same as of Ack.
+// Nack records that an attempt failed. The job is scheduled again, or becomes dead after its last
+// attempt. Errors: the same as for Ack.
 func (q *Queues) Nack(ctx context.Context, queue, id string, attempt int, o NackOptions) (Info, error) {
 	return q.acknowledge(ctx, queue, id, nack, attempt, o)
 }
@@ -42,7 +43,7 @@ func (q *Queues) acknowledge(ctx context.Context, queue, id string, mode ackMode
 	o NackOptions) (Info, error) {
 	var f fault.Fields
 	if attempt < 1 || attempt > MaxAttempts {
-		f.Add("attempt", "is required and must be the sluice-attempt of the message, 1 to %d", MaxAttempts)
+		f.Add("attempt", "is required and must be the attribute sluice-attempt of the message, 1 to %d", MaxAttempts)
 	}
 	delayMS := ""
 	if o.Delay != nil {

@@ -11,7 +11,7 @@ import (
 
 func TestNack(t *testing.T) {
 	t.Parallel()
-	// laravel-google-cloud-tasks #104: the deduplication of a job dropped its own retry.
+	// laravel-google-cloud-tasks #104: deduplication dropped a job's own retry.
 	t.Run("the dedup window of a job does not stop its retries", func(t *testing.T) {
 		t.Parallel()
 		q := newClocked(t, redistest.Single(t), Config{Shards: 1, DedupWindow: time.Hour})

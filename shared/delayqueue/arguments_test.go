@@ -14,7 +14,7 @@ import (
 // errorOf returns the error of a call.
 func errorOf[T any](_ T, err error) error { return err }
 
-// Every call checks its arguments, at each bound and one beyond it.
+// Each argument is tested at its bounds and one step outside them.
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	q := newQueues(t, redistest.Single(t), Config{Shards: 1})
@@ -91,7 +91,7 @@ func TestArguments(t *testing.T) {
 			func(ctx context.Context) error { return errorOf(q.Reschedule(ctx, "orders", "a", Change{})) },
 			[]string{"body"},
 		},
-		"Get: no names": {
+		"Get: invalid names": {
 			func(ctx context.Context) error { return errorOf(q.Get(ctx, "a b", "{a}")) },
 			[]string{"queue", "id"},
 		},
@@ -106,7 +106,7 @@ func TestArguments(t *testing.T) {
 		})
 	}
 
-	t.Run("an attempt at its bounds is looked up", func(t *testing.T) {
+	t.Run("an attempt at its bounds is valid", func(t *testing.T) {
 		t.Parallel()
 		require.ErrorIs(t, ack(1)(t.Context()), ErrConflict)
 		require.ErrorIs(t, ack(MaxAttempts)(t.Context()), ErrConflict)
@@ -115,7 +115,7 @@ func TestArguments(t *testing.T) {
 	})
 }
 
-// A brace in the name of a queue would end the hash tag of its keys.
+// A closing brace in a queue name would end the hash tag of the queue's keys.
 func TestQueueName(t *testing.T) {
 	t.Parallel()
 	q := newQueues(t, redistest.Single(t), Config{Shards: 1})
@@ -149,7 +149,7 @@ func TestFromClient(t *testing.T) {
 	t.Parallel()
 	client := redistest.Single(t).Client
 
-	t.Run("fills the defaults", func(t *testing.T) {
+	t.Run("fills in the defaults", func(t *testing.T) {
 		t.Parallel()
 		q, err := FromClient(client, Config{})
 		require.NoError(t, err)

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every bound is tested at the bound, which is accepted, and one beyond it.
+// Each bound is tested twice: the bound itself is accepted, and the next value outside it is
+// rejected.
 func TestJobNormalize_bounds(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
@@ -79,7 +80,7 @@ func TestJobNormalize_bounds(t *testing.T) {
 			accepted: []func(*Job){
 				func(j *Job) { j.ExpiresAt = now.Add(MaxDelay) },
 				func(j *Job) { j.RunAt, j.ExpiresAt = now, now.Add(ms) },
-				func(j *Job) { j.Delay, j.ExpiresAt = time.Hour, now }, // Redis' clock decides
+				func(j *Job) { j.Delay, j.ExpiresAt = time.Hour, now }, // only a claim compares them, by Redis' clock
 			},
 			refused: []func(*Job){
 				func(j *Job) { j.ExpiresAt = now.Add(MaxDelay + time.Minute) },
@@ -188,23 +189,23 @@ func TestJobNormalize_bounds(t *testing.T) {
 			t.Parallel()
 			for i, change := range set.accepted {
 				_, err := valid(change).Normalize()
-				require.NoError(t, err, "accepted %d", i)
+				require.NoError(t, err, "accepted case %d", i)
 			}
 			for i, change := range set.refused {
 				_, err := valid(change).Normalize()
-				require.Equal(t, []string{field}, invalidFields(t, err), "refused %d", i)
+				require.Equal(t, []string{field}, invalidFields(t, err), "refused case %d", i)
 			}
 		})
 	}
 
-	t.Run("payload over its size", func(t *testing.T) {
+	t.Run("payload over MaxPayload", func(t *testing.T) {
 		t.Parallel()
 		_, err := valid(func(j *Job) { j.Payload = []byte(`"` + strings.Repeat("x", MaxPayload-1) + `"`) }).Normalize()
 		require.ErrorIs(t, err, ErrPayloadTooLarge)
 	})
 }
 
-// nested returns arrays that are nested n deep.
+// nested returns a JSON array that is nested n levels deep.
 func nested(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 
 // headersOf returns n headers with names of one letter and values of size bytes.

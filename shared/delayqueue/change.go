@@ -14,14 +14,16 @@ func (q *Queues) Cancel(ctx context.Context, queue, id string) (Info, error) {
 	return q.change(ctx, queue, id, cancel, Change{})
 }
 
-// Change is a change of a scheduled job. A field that is not set leaves that of the job.
+// Change describes changes to a scheduled job. A field that is not set leaves the job's value
+// unchanged.
 type Change struct {
-	// RunAt is the new due time; see [Job.RunAt]. The zero time means Delay from now, or leaves the
-	// due time if Delay is nil.
+	// RunAt is the new due time; see [Job.RunAt]. If it is the zero time, Delay sets the due time.
+	// If Delay is also nil, the due time does not change.
 	RunAt time.Time
-	// Delay is the time from now until the job is due: 0 to MaxDelay. It excludes RunAt.
+	// Delay is the time from now until the job is due: 0 to MaxDelay. RunAt and Delay must not both
+	// be set.
 	Delay *time.Duration
-	// Payload is the new payload; see [Job.Payload]. Nil leaves the payload.
+	// Payload is the new payload; see [Job.Payload]. Nil keeps the current payload.
 	Payload json.RawMessage
 }
 
@@ -38,7 +40,7 @@ func (c Change) Normalize() (Change, error) {
 	case n.RunAt.IsZero() && n.Delay == nil && n.Payload == nil:
 		f.Add("body", "must have run_at, delay_ms or payload")
 	case !n.RunAt.IsZero() && n.Delay != nil:
-		f.Add("run_at", "excludes delay_ms: give one of them")
+		f.Add("run_at", "must not be combined with delay_ms")
 	}
 	n.RunAt = normalizeInstant(&f, "run_at", n.RunAt)
 	if n.Delay != nil {
@@ -54,7 +56,7 @@ func (c Change) Normalize() (Change, error) {
 	return n, nil
 }
 
-// due formats the new due time for scripts, and is "" if the due time stays.
+// due formats the new due time for scripts. It returns "" if the due time does not change.
 func (c *Change) due() string {
 	switch {
 	case c.Delay != nil:
@@ -66,8 +68,8 @@ func (c *Change) due() string {
 	}
 }
 
-// Reschedule changes the due time or the payload of a scheduled job, which keeps its ID. Errors:
-// [ErrInvalid]; [ErrPayloadTooLarge]; [ErrNotFound]; [ErrConflict] if the job is no longer
+// Reschedule changes the due time, the payload or both of a scheduled job. The ID does not change.
+// Errors: [ErrInvalid]; [ErrPayloadTooLarge]; [ErrNotFound]; [ErrConflict] if the job is no longer
 // scheduled; [ErrUnavailable].
 func (q *Queues) Reschedule(ctx context.Context, queue, id string, c Change) (Info, error) {
 	c, err := c.Normalize()

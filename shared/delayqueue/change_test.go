@@ -11,8 +11,8 @@ import (
 
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	// asynq #568, rq #1669, bullmq #787: after a cancel that raced with a claim, the caller could
-	// not tell which of them had won.
+	// asynq #568, rq #1669, bullmq #787: after a cancel and a claim had raced, the caller could not
+	// tell which of the two had won.
 	t.Run("after the claim: reports the state of the job", func(t *testing.T) {
 		t.Parallel()
 		q := newQueues(t, redistest.Single(t), Config{})

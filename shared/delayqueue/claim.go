@@ -11,14 +11,16 @@ import (
 	"github.com/sluicehq/sluice/shared/instant"
 )
 
-// Claimed is one attempt of a job, which a dispatcher has claimed and holds under a lease.
+// Claimed is one attempt of a job that a dispatcher holds under a lease.
 type Claimed struct {
 	ID    string
 	Shard int
-	// Claim numbers the claims of a job. Accept and Requeue apply to the newest claim only.
+	// Claim is the number of this claim among all claims of the job. Accept and Requeue apply only
+	// to the job's newest claim.
 	Claim   int64
 	Attempt int
-	// Redrives is how many times the job was redriven; each time its attempts start at 1 again.
+	// Redrives is the number of times that the job was redriven. Each redrive restarts Attempt at
+	// 1.
 	Redrives int
 	RunAt    time.Time
 	Payload  json.RawMessage
@@ -31,18 +33,19 @@ type Claimed struct {
 // Claims is the result of Claim.
 type Claims struct {
 	Jobs []Claimed
-	// Now is the time by Redis' clock.
+	// Now is the time of the claim by Redis' clock.
 	Now time.Time
-	// NextDue is the due time of the shard's next job, or the zero time if there is none.
+	// NextDue is the due time of the shard's next job, or the end of the pause if the queue is
+	// paused. It is the zero time if there is none.
 	NextDue time.Time
-	// Paused reports that the queue is paused, so that no job was claimed.
+	// Paused reports whether the queue is paused. If so, Jobs is empty.
 	Paused bool
 }
 
-// Claim claims up to limit due jobs of a shard, 1 to MaxBatch, and starts an attempt of each. The
-// caller sends them and then calls Accept or Requeue before the lease ends; otherwise Maintain
-// reschedules them. Jobs whose ExpiresAt has passed become expired instead. Errors: [ErrInvalid],
-// [ErrUnavailable].
+// Claim claims up to limit due jobs of a shard, and starts an attempt of each. limit is 1 to
+// MaxBatch. The caller sends the jobs and calls Accept or Requeue before the lease ends; otherwise
+// Maintain reschedules them. A due job whose ExpiresAt has passed becomes expired and is not
+// returned. Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) Claim(ctx context.Context, queue string, shard, limit int, lease time.Duration) (Claims, error) {
 	if err := checkClaim(queue, shard, limit, lease); err != nil {
 		return Claims{}, err
@@ -55,7 +58,7 @@ func (q *Queues) Claim(ctx context.Context, queue string, shard, limit int, leas
 		return Claims{}, err
 	}
 	if len(rows) < 3 {
-		return Claims{}, fmt.Errorf("unexpected reply of claim: %v", rows)
+		return Claims{}, fmt.Errorf("unexpected reply from the claim script: %v", rows)
 	}
 
 	claims := Claims{Now: fromUnixMS(number(rows[0])), Paused: number(rows[2]) == 1}
@@ -63,8 +66,8 @@ func (q *Queues) Claim(ctx context.Context, queue string, shard, limit int, leas
 		claims.NextDue = fromUnixMS(next)
 	}
 	for row := rows[3:]; len(row) >= 2; row = row[2:] {
-		// An unreadable record must not hold up the others. Its lease lapses again and again, and
-		// after MaxLapses times the job is dead.
+		// An unreadable record is skipped so that it does not block the other jobs. Each claim's
+		// lease lapses, and after MaxLapses lapses the job becomes dead.
 		if job, err := q.parseClaimed(shard, text(row[0]), text(row[1])); err == nil {
 			claims.Jobs = append(claims.Jobs, job)
 		}
@@ -99,8 +102,8 @@ func (q *Queues) parseClaimed(shard int, id, record string) (Claimed, error) {
 	}, err
 }
 
-// Accept records that SQS accepted jobs of one shard. It returns the jobs whose claim was lost:
-// their lease lapsed, and Accept changed nothing. Errors: [ErrInvalid], [ErrUnavailable].
+// Accept records that SQS accepted jobs of one shard. It returns the jobs whose claim was lost
+// after their lease lapsed, and does not change these jobs. Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) Accept(ctx context.Context, queue string, shard int, jobs []Claimed) (lost []Claimed, err error) {
 	var f fault.Fields
 	if checkShard(&f, queue, shard); len(f) > 0 {
@@ -124,15 +127,16 @@ func (q *Queues) Accept(ctx context.Context, queue string, shard int, jobs []Cla
 type Refused struct {
 	Job   Claimed
 	Error string
-	// Delay is the time until the job is sent again.
+	// Delay is the time until the job is due again.
 	Delay time.Duration
-	// Poison reports that SQS can never accept the job, which becomes dead.
+	// Poison marks a job that SQS can never accept. Requeue makes it dead.
 	Poison bool
 }
 
-// Requeue ends the claims of jobs of one shard that SQS did not accept. A job is scheduled again
-// and its attempt does not count; a poison job becomes dead. It returns the jobs whose claim was
-// lost: their lease lapsed, and Requeue changed nothing. Errors: [ErrInvalid], [ErrUnavailable].
+// Requeue ends the claims of jobs of one shard that SQS did not accept. It schedules each job again
+// without counting the attempt, and makes poison jobs dead. It returns the jobs whose claim was
+// lost after their lease lapsed, and does not change these jobs. Errors: [ErrInvalid],
+// [ErrUnavailable].
 func (q *Queues) Requeue(ctx context.Context, queue string, shard int,
 	refused []Refused) (lost []Claimed, err error) {
 	var f fault.Fields
@@ -161,10 +165,10 @@ func (q *Queues) Requeue(ctx context.Context, queue string, shard int,
 	return lostClaims(jobs, rows)
 }
 
-// lostClaims returns the jobs for which a script replied 0: their claim is not the newest any more.
+// lostClaims returns the jobs whose row is 0: their claim is no longer the newest.
 func lostClaims(jobs []Claimed, rows []any) (lost []Claimed, err error) {
 	if len(rows) != len(jobs) {
-		return nil, fmt.Errorf("unexpected reply of a queue's script: %v", rows)
+		return nil, fmt.Errorf("unexpected reply from a queue script: %v", rows)
 	}
 	for i, row := range rows {
 		if number(row) == 0 {

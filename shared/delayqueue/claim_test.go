@@ -11,11 +11,11 @@ import (
 
 func TestClaim(t *testing.T) {
 	t.Parallel()
-	// asynq #1071 and sidekiq #2800: jobs were up to a second early by the caller's clock.
+	// asynq #1071 and sidekiq #2800: the caller's clock decided, and jobs ran up to a second early.
 	t.Run("no job is early by the clock of Redis", func(t *testing.T) {
 		t.Parallel()
 		q := newClocked(t, redistest.Single(t), Config{Shards: 1})
-		// It is one microsecond past a whole millisecond: the due time is rounded up.
+		// Redis' clock is one microsecond past a whole millisecond, so the due time is rounded up.
 		require.NoError(t, q.client.Set(t.Context(), "test:micros", "1", 0).Err())
 		e := put(t, q.Queues, "orders", simple("a", 1500*time.Millisecond))
 		require.Equal(t, start+1501, e.RunAt.UnixMilli())
@@ -25,8 +25,8 @@ func TestClaim(t *testing.T) {
 		require.Len(t, claimAll(t, q.Queues, "orders"), 1)
 	})
 
-	// sidekiq #3332, laravel #43310: one script over a hundred thousand jobs blocked Redis for
-	// minutes.
+	// sidekiq #3332, laravel #43310: one script that processed a hundred thousand jobs blocked
+	// Redis for minutes.
 	t.Run("a backlog is processed in bounded steps", func(t *testing.T) {
 		t.Parallel()
 		q := newQueues(t, redistest.Single(t), Config{Shards: 1, DedupWindow: time.Millisecond})
@@ -55,15 +55,15 @@ func TestClaim(t *testing.T) {
 
 func TestRequeue(t *testing.T) {
 	t.Parallel()
-	// During an outage of SQS a job is requeued thousands of times. That does not make it poison.
-	t.Run("a job that SQS refuses for a long time is not dead", func(t *testing.T) {
+	// During an SQS outage a job may be requeued thousands of times. It must not become dead.
+	t.Run("a job that SQS rejects for a long time does not become dead", func(t *testing.T) {
 		t.Parallel()
 		q := newClocked(t, redistest.Single(t), Config{Shards: 1, MaxLapses: 3})
 		put(t, q.Queues, "orders", simple("a", 0))
 		for range 50 {
 			claimed := claimAll(t, q.Queues, "orders")
 			require.Len(t, claimed, 1)
-			require.Equal(t, 1, claimed[0].Attempt, "an attempt that SQS refused does not count")
+			require.Equal(t, 1, claimed[0].Attempt, "an attempt that SQS rejected does not count")
 			_, err := q.Requeue(t.Context(), "orders", 0,
 				[]Refused{{Job: claimed[0], Error: "throttled", Delay: time.Second}})
 			require.NoError(t, err)
@@ -74,7 +74,7 @@ func TestRequeue(t *testing.T) {
 
 func TestMaintain(t *testing.T) {
 	t.Parallel()
-	// sidekiq #843 lost two million jobs between the pop and the push, and gkit #157 did the same.
+	// sidekiq #843 lost two million jobs between the pop and the push. gkit #157 is the same bug.
 	t.Run("a job is rescheduled when its lease lapses", func(t *testing.T) {
 		t.Parallel()
 		for name, r := range map[string]*redistest.Redis{"redis": redistest.Single(t), "miniredis": redistest.Mini(t)} {
@@ -105,8 +105,8 @@ func TestMaintain(t *testing.T) {
 		}
 	})
 
-	// sidekiq #4069 and hindsight #2675: a job that crashed its dispatcher ran for ever, because
-	// only failed attempts counted.
+	// sidekiq #4069 and hindsight #2675: a job that crashed its dispatcher was retried forever,
+	// because only failed attempts were counted.
 	t.Run("a job that crashes every dispatcher is dead after MaxLapses", func(t *testing.T) {
 		t.Parallel()
 		q := newClocked(t, redistest.Single(t), Config{Shards: 1, MaxLapses: 3})

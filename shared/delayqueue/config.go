@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// MaxShards is the highest [Config.Shards].
+// MaxShards is the maximum of [Config.Shards].
 const MaxShards = 256
 
-// Config configures Queues. Every process that uses the same Redis should have the same.
+// Config configures Queues. All processes that use the same Redis should use the same Config.
 type Config struct {
-	// Shards is how many shards each queue has: 1 to MaxShards. The shards of a queue spread over
-	// the nodes of a cluster. It may be changed at any time. Defaults to 4.
+	// Shards is the number of shards of each queue: 1 to MaxShards. Redis Cluster distributes the
+	// shards of a queue over its nodes. The number may be changed at any time. Defaults to 4.
 	Shards int
-	// DedupWindow is how long a finished job can still be read, and its ID refers to it. Defaults
-	// to 1 h.
+	// DedupWindow is the time for which a finished job is kept: it can be read, and enqueuing its
+	// ID again changes nothing. At least 1 ms. Defaults to 1 h.
 	DedupWindow time.Duration
-	// DeadRetention is how long a dead job can be redriven before it is removed. Defaults to 14
-	// days.
+	// DeadRetention is the time for which a dead job is kept and can be redriven. At least 1 ms.
+	// Defaults to 14 days.
 	DeadRetention time.Duration
-	// MaxLapses is how many leases of a job may lapse in a row before it is dead, so that a job
-	// that crashes every dispatcher is not claimed for ever. Defaults to 100.
+	// MaxLapses is the number of consecutive lapsed leases after which a job becomes dead. The
+	// limit stops a job that crashes every dispatcher. At least 1. Defaults to 100.
 	MaxLapses int
 }
 
@@ -40,7 +40,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate checks a Config that has its defaults.
+// validate checks the result of withDefaults.
 func (c Config) validate() error {
 	switch {
 	case c.Shards < 1 || c.Shards > MaxShards:

@@ -9,18 +9,18 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// first is the score before all others.
+// first is the minimum score of a sorted set, in the syntax of ZRANGEBYSCORE.
 const first = "-inf"
 
-// cursor is where the next page of a listing starts: in a set of a shard, at the score from, after
-// skip members of that score.
+// cursor is the position at which the next page of a listing starts: a shard, a set of this shard,
+// a score, and the number of members with this score to skip.
 type cursor struct {
 	shard, set int
 	from       string
 	skip       int64
 }
 
-// pass moves the cursor past the next member, whose score is given.
+// pass moves the cursor past one member with the given score.
 func (c *cursor) pass(score float64) {
 	text := strconv.FormatFloat(score, 'f', 0, 64)
 	if text != c.from {
@@ -29,7 +29,7 @@ func (c *cursor) pass(score float64) {
 	c.skip++
 }
 
-// String formats the cursor for the caller, to whom it is opaque.
+// String encodes the cursor as an opaque text for the caller.
 func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%d.%s.%d", c.shard, c.set, c.from, c.skip))
 }
@@ -38,7 +38,7 @@ func parseCursor(encoded string) (cursor, error) {
 	if encoded == "" {
 		return cursor{from: first}, nil
 	}
-	invalid := fault.Invalid("cursor", "is not a cursor of this listing")
+	invalid := fault.Invalid("cursor", "is not a next_cursor that this API returned")
 	text, err := base64.RawURLEncoding.DecodeString(encoded)
 	parts := strings.Split(string(text), ".")
 	if err != nil || len(parts) != 4 {

@@ -1,20 +1,20 @@
-// Package delayqueue keeps jobs in Redis until they are due, and hands each of them to a dispatcher
+// Package delayqueue keeps jobs in Redis until they are due. A dispatcher then claims each job
 // under a lease.
 //
 // A job is in exactly one of five places: due, leased, awaiting its acknowledgement, dead or done.
-// Every move from one to another is a single script, so of two concurrent moves one wins. The clock
-// is Redis': no job is claimed before it is due by that clock.
+// A single script makes each move between two places, so exactly one of two concurrent moves
+// succeeds. Redis' clock decides when a job is due: no job is claimed earlier.
 //
 // # Usage
 //
-// [FromClient] makes [Queues] from a Redis client of your own:
+// [FromClient] returns [Queues] that use your Redis client:
 //
 //	queues, err := delayqueue.FromClient(client, delayqueue.Config{}) // a redis.UniversalClient
 //
 //	job := delayqueue.Job{ID: "remind-7", Payload: []byte(`{"order":7}`), Delay: 15 * time.Minute}
 //	enqueued, err := queues.Push(ctx, "orders", job)
 //	if err == nil && enqueued.Duplicate {
-//		// The ID exists already, and nothing was enqueued.
+//		// A job with this ID already exists; nothing was enqueued.
 //	}
 //
 // A dispatcher serves every shard of a queue. It claims due jobs, delivers them, and then reports
@@ -26,18 +26,18 @@
 //	}
 //	lost, err := queues.Accept(ctx, "orders", shard, claims.Jobs) // or Requeue
 //
-// A job with MaxAttempts over 1 then waits for [Queues.Ack] or [Queues.Nack]. A dispatcher calls
-// [Queues.Maintain] about once a second: it reschedules jobs whose lease or acknowledgement is
-// overdue, and removes finished ones.
+// A job with more than one attempt then waits for [Queues.Ack] or [Queues.Nack]. A dispatcher calls
+// [Queues.Maintain] about once a second. Maintain reschedules jobs whose lease has lapsed or whose
+// acknowledgement is overdue, and removes finished jobs after the dedup window.
 //
-// Every method normalizes its arguments and refuses invalid ones with [ErrInvalid], which lists the
-// fields by their names in the HTTP API. Other errors are [ErrPayloadTooLarge], [ErrNotFound],
-// [ErrConflict] and [ErrUnavailable].
+// Every method normalizes its arguments and rejects invalid arguments with [ErrInvalid], which
+// lists the invalid fields by their names in the HTTP API. Other errors are [ErrPayloadTooLarge],
+// [ErrNotFound], [ErrConflict] and [ErrUnavailable].
 //
 // # Delivery
 //
 // A job is delivered at least once: if a dispatcher crashes between a delivery and Accept, the same
-// attempt is claimed again. Consumers must be idempotent by the ID of the job.
+// attempt is claimed again. Consumers must therefore deduplicate by job ID.
 //
 // # Packages
 //
@@ -46,6 +46,6 @@
 //
 // # Stability
 //
-// Before version 1.0 this package may change in a minor version. The HTTP API of Sluice is the
-// stable surface.
+// Before version 1.0 this package may change in a minor version. Only the HTTP API of Sluice is
+// stable.
 package delayqueue

@@ -14,17 +14,17 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// Push enqueues one job; see [Queues.Enqueue]. The error is that of its [Result].
+// Push enqueues one job and returns the Enqueued and Err of its [Result]; see [Queues.Enqueue].
 func (q *Queues) Push(ctx context.Context, queue string, job Job) (Enqueued, error) {
 	result := q.Enqueue(ctx, queue, []Job{job})[0]
 	return result.Enqueued, result.Err
 }
 
-// Enqueue normalizes jobs and enqueues them. It returns a result for each, in order; each job
-// succeeds or fails independently of the others. If a job of an ID already exists, nothing is
-// enqueued for it, and the result describes the existing job.
+// Enqueue normalizes jobs and enqueues them. It returns one result for each job, in the same order.
+// Each job succeeds or fails independently. If a job with the same ID already exists, Enqueue
+// changes nothing, and the result describes the existing job.
 //
-// Jobs of one shard are one script call, and all calls are one round trip.
+// Enqueue makes one script call for each shard and sends all calls in one round trip.
 func (q *Queues) Enqueue(ctx context.Context, queue string, jobs []Job) []Result {
 	results := make([]Result, len(jobs))
 	for i := range jobs {
@@ -34,9 +34,9 @@ func (q *Queues) Enqueue(ctx context.Context, queue string, jobs []Job) []Result
 	return results
 }
 
-// EnqueueAccepted is Enqueue for jobs that were normalized and accepted before, such as the jobs of
-// the outbox. It does not normalize them again: an accepted job is not refused later, for example
-// because its due time has moved past its ExpiresAt.
+// EnqueueAccepted enqueues jobs that were already normalized and accepted, such as jobs from the
+// outbox. It does not check them again, so it never rejects an accepted job, for example because
+// its due time is now after its ExpiresAt.
 func (q *Queues) EnqueueAccepted(ctx context.Context, queue string, jobs []Job) []Result {
 	results := make([]Result, len(jobs))
 	for i := range jobs {
@@ -46,7 +46,7 @@ func (q *Queues) EnqueueAccepted(ctx context.Context, queue string, jobs []Job) 
 	return results
 }
 
-// enqueue enqueues the jobs of results that have no error.
+// enqueue enqueues the job of each result that has no error.
 func (q *Queues) enqueue(ctx context.Context, queue string, results []Result) {
 	pending := make([]*Result, 0, len(results))
 	for i := range results {
@@ -86,8 +86,9 @@ func fail(results []*Result, err error) {
 	}
 }
 
-// findElsewhere finds jobs that exist in a shard of an earlier shard count, where they stay until
-// they are removed. It takes one round trip, or none if there was only ever one shard count.
+// findElsewhere finds jobs that exist in a shard of an earlier shard count: a new shard count does
+// not move existing jobs. The lookups take one round trip, or none if the shard count has never
+// changed.
 func (q *Queues) findElsewhere(ctx context.Context, queue string, pending []*Result) (map[string]Info, error) {
 	if _, err := q.allShards(ctx); err != nil {
 		return nil, err
@@ -150,10 +151,10 @@ func duplicateOf(j *Job, existing *Info) Enqueued {
 	}
 }
 
-// enqueueShards enqueues the jobs of every shard with one script call each, all in one round trip.
+// enqueueShards makes one script call for each shard, all in one round trip.
 func (q *Queues) enqueueShards(ctx context.Context, queue string, byShard [][]*Result) {
 	var calls []redisconn.Call
-	var callers [][]*Result // of each call
+	var callers [][]*Result // the results of each call
 	for shard, results := range byShard {
 		if len(results) == 0 {
 			continue
@@ -174,7 +175,7 @@ func (q *Queues) enqueueShards(ctx context.Context, queue string, byShard [][]*R
 		case reply.Err != nil:
 			fail(callers[i], reply.Err)
 		case len(rows) != len(callers[i]):
-			fail(callers[i], fmt.Errorf("unexpected reply of enqueue: %v", reply.Value))
+			fail(callers[i], fmt.Errorf("unexpected reply from the enqueue script: %v", reply.Value))
 		default:
 			for k, r := range callers[i] {
 				r.Enqueued, r.Err = parseEnqueued(&r.Job, rows[k])
@@ -184,8 +185,7 @@ func (q *Queues) enqueueShards(ctx context.Context, queue string, byShard [][]*R
 }
 
 // enqueueArgs returns the arguments of scripts/enqueue.lua. All due times and records are
-// substrings of one string, and are passed by pointer, so that a job needs no allocation of its
-// own.
+// substrings of one string and are passed by pointer. This avoids allocations for each job.
 func (q *Queues) enqueueArgs(wake string, results []*Result) ([]any, error) {
 	size := 0
 	for _, r := range results {
@@ -217,14 +217,14 @@ func (q *Queues) enqueueArgs(wake string, results []*Result) ([]any, error) {
 	return args, nil
 }
 
-// parseEnqueued reads the reply of scripts/enqueue.lua for one job.
+// parseEnqueued parses the reply of scripts/enqueue.lua for one job.
 func parseEnqueued(j *Job, reply any) (Enqueued, error) {
 	if runAtMS, added := reply.(int64); added {
 		return Enqueued{ID: j.ID, State: Scheduled, RunAt: fromUnixMS(runAtMS), Durable: j.Durable}, nil
 	}
 	existing := text(reply)
 	if existing == "" {
-		return Enqueued{}, errors.New("enqueue replied nothing about a job")
+		return Enqueued{}, errors.New("the enqueue script returned an empty reply for a job")
 	}
 	h, err := parseHeader(existing[1:])
 	if err != nil {
@@ -241,8 +241,8 @@ func parseEnqueued(j *Job, reply any) (Enqueued, error) {
 	}, nil
 }
 
-// appendDue appends the due time as scripts read it: "d<ms>" is relative to Redis' clock and
-// "r<ms>" is absolute.
+// appendDue appends the due time in the format that scripts read: "d<ms>" is a delay from now by
+// Redis' clock, and "r<ms>" is a time in milliseconds since the epoch.
 func (j *Job) appendDue(b []byte) []byte {
 	if !j.RunAt.IsZero() {
 		return strconv.AppendInt(append(b, 'r'), max(0, unixMS(j.RunAt)), 10)

@@ -29,14 +29,14 @@ func TestEnqueue(t *testing.T) {
 		require.True(t, results[1].Enqueued.Duplicate)
 		require.Equal(t, []string{"payload"}, invalidFields(t, results[2].Err))
 		require.Equal(t, "invalid", results[2].Job.ID)
-		require.True(t, results[3].Enqueued.Duplicate, "the first of the batch exists")
+		require.True(t, results[3].Enqueued.Duplicate, "the batch has the same ID earlier")
 		require.ErrorIs(t, results[4].Err, ErrPayloadTooLarge)
 		require.NoError(t, results[5].Err)
 		require.NotEmpty(t, results[5].Job.ID)
 		require.Equal(t, results[5].Job.ID, results[5].Enqueued.ID)
 	})
 
-	t.Run("refuses a job that it would store wrongly", func(t *testing.T) {
+	t.Run("rejects an invalid job", func(t *testing.T) {
 		t.Parallel()
 		q := newQueues(t, redistest.Single(t), Config{})
 		job := simple("a", 0)
@@ -47,7 +47,7 @@ func TestEnqueue(t *testing.T) {
 		require.ErrorIs(t, err, ErrNotFound)
 	})
 
-	t.Run("accepts a job again that was accepted before, although it has expired", func(t *testing.T) {
+	t.Run("EnqueueAccepted enqueues a job that has expired", func(t *testing.T) {
 		t.Parallel()
 		q := newQueues(t, redistest.Single(t), Config{})
 		job := simple("a", 0)
@@ -60,8 +60,8 @@ func TestEnqueue(t *testing.T) {
 		}, 5*time.Second, time.Millisecond)
 	})
 
-	// hyperf #5259 and laravel #27862: the payload was the member of the set, so that a job with an
-	// equal payload overwrote another.
+	// hyperf #5259 and laravel #27862: the payload was the member of the set, so a job overwrote an
+	// earlier job with an equal payload.
 	t.Run("equal payloads are different jobs", func(t *testing.T) {
 		t.Parallel()
 		q := newQueues(t, redistest.Single(t), Config{})
@@ -71,7 +71,8 @@ func TestEnqueue(t *testing.T) {
 		claimSome(t, q, "orders", 2)
 	})
 
-	// redis #1071, bull #244: large due times lost digits, or overflowed and were due immediately.
+	// redis #1071, bull #244: large due times lost digits, or overflowed and made the job due
+	// immediately.
 	t.Run("a due time in ten years is exact to the millisecond", func(t *testing.T) {
 		t.Parallel()
 		redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
@@ -89,8 +90,8 @@ func TestEnqueue(t *testing.T) {
 		})
 	})
 
-	// sidekiq #2883, #5899: jobs were lost when Redis was out of memory. A job is accepted only
-	// after Redis has stored it, and a refusal changes nothing.
+	// sidekiq #2883, #5899: jobs were lost when Redis was out of memory. Push must succeed only
+	// after Redis has stored the job, and a failed Push must change nothing.
 	t.Run("a Redis that is out of memory accepts nothing and loses nothing", func(t *testing.T) {
 		t.Parallel()
 		r := redistest.Single(t)
@@ -105,7 +106,7 @@ func TestEnqueue(t *testing.T) {
 		claimSome(t, q, "orders", 1)
 	})
 
-	// bullmq #2734: a delayed job took 2.2 KB.
+	// bullmq #2734: a delayed job took 2.2 KB of Redis memory.
 	t.Run("a pending job of 200 bytes takes less than 600", func(t *testing.T) {
 		t.Parallel()
 		r := redistest.Single(t)

@@ -2,35 +2,35 @@ package delayqueue
 
 import "github.com/sluicehq/sluice/shared/fault"
 
-// Errors of this package, for [errors.Is]. The errors that calls return are *[fault.Error] values
-// of the same code and say more.
+// Errors of this package, for [errors.Is]. The methods return *[fault.Error] values with the same
+// codes and with details.
 var (
 	// ErrInvalid: an argument is invalid; [fault.Error.Fields] lists every invalid field.
 	ErrInvalid error = fault.New(fault.InvalidRequest, "an argument is invalid")
-	// ErrPayloadTooLarge: a payload is over [MaxPayload] bytes.
+	// ErrPayloadTooLarge: a payload is larger than [MaxPayload] bytes.
 	ErrPayloadTooLarge error = fault.New(fault.PayloadTooLarge, "the payload is too large")
-	// ErrNotFound: the queue has no job of this ID; it never existed, or it finished and was
+	// ErrNotFound: the queue has no job with this ID: the job never existed, or it finished and was
 	// removed.
-	ErrNotFound error = fault.New(fault.JobNotFound, "there is no job of this id")
-	// ErrConflict: the job is not in the state that the call needs. [fault.Error.Extra] has its
-	// "state" and "attempt".
-	ErrConflict error = fault.New(fault.JobConflict, "the job is in another state")
+	ErrNotFound error = fault.New(fault.JobNotFound, "there is no job with this id")
+	// ErrConflict: the job's state or attempt does not allow the call. [fault.Error.Extra] contains
+	// the job's "state" and "attempt".
+	ErrConflict error = fault.New(fault.JobConflict, "the state of the job does not allow this call")
 	// ErrUnavailable: Redis is unavailable, read-only or out of memory.
 	ErrUnavailable error = fault.New(fault.StoreUnavailable, "redis is unavailable")
 )
 
 func notFound(id string) error {
 	return fault.New(fault.JobNotFound,
-		"there is no job %q in this queue, or it finished longer ago than the dedup window", id)
+		"there is no job %q in this queue: it never existed, or it was removed after it finished", id)
 }
 
-// conflict returns the [ErrConflict] of a job whose header is h.
+// conflict returns the [ErrConflict] for a job with header h.
 func conflict(h *header) error {
-	return fault.New(fault.JobConflict, "the job is %s at attempt %d, which this call does not apply to",
+	return fault.New(fault.JobConflict, "this call does not apply to a job that is %s at attempt %d",
 		h.state, h.attempt).With("state", h.state).With("attempt", h.attempt)
 }
 
-// checkQueue refuses a queue's name that cannot be part of a key.
+// checkQueue returns [ErrInvalid] for a queue name that is not valid in a key.
 func checkQueue(queue string) error {
 	if !fault.ValidName(queue) {
 		return fault.Invalid("queue", fault.NameMessage)
@@ -38,7 +38,7 @@ func checkQueue(queue string) error {
 	return nil
 }
 
-// checkShard refuses a shard that no queue has.
+// checkShard adds an error to f for an invalid queue name or a shard outside 0 to MaxShards-1.
 func checkShard(f *fault.Fields, queue string, shard int) {
 	f.CheckName("queue", queue)
 	if shard < 0 || shard >= MaxShards {
@@ -46,14 +46,14 @@ func checkShard(f *fault.Fields, queue string, shard int) {
 	}
 }
 
-// checkLimit refuses a number of jobs that one script call may not process.
+// checkLimit adds an error to f for a limit outside 1 to MaxBatch.
 func checkLimit(f *fault.Fields, limit int) {
 	if limit < 1 || limit > MaxBatch {
 		f.Add("limit", "must be 1 to %d", MaxBatch)
 	}
 }
 
-// checkJobName refuses the name of a queue or the ID of a job that no job can have.
+// checkJobName returns [ErrInvalid] for an invalid queue name or job ID.
 func checkJobName(queue, id string) error {
 	var f fault.Fields
 	f.CheckName("queue", queue)

@@ -11,9 +11,9 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// open returns queues of one shard on a Redis of their own.
+// open returns queues with one shard on a new Redis.
 func open() (queues *delayqueue.Queues, stop func()) {
-	client, stop := redistest.ForExample() // a redis.UniversalClient of your own
+	client, stop := redistest.ForExample() // replace with your redis.UniversalClient
 	queues, err := delayqueue.FromClient(client, delayqueue.Config{Shards: 1})
 	if err != nil {
 		panic(err)
@@ -35,7 +35,7 @@ func claim(ctx context.Context, queues *delayqueue.Queues) []delayqueue.Claimed 
 	}
 }
 
-// A dispatcher claims a due job, delivers it, and reports that it was accepted.
+// A dispatcher claims a due job, delivers it, and calls Accept.
 func Example() {
 	queues, stop := open()
 	defer stop()
@@ -101,7 +101,7 @@ func ExampleQueues_Nack() {
 	// attempt 1 again: true
 }
 
-// An ID makes Push idempotent: a retry after a lost answer enqueues nothing more.
+// An ID makes Push idempotent: a retry after a lost reply enqueues nothing.
 func ExampleQueues_Push_idempotent() {
 	queues, stop := open()
 	defer stop()
@@ -122,7 +122,7 @@ func ExampleQueues_Push_idempotent() {
 	// duplicate: true differs: true
 }
 
-// A scheduled job can be canceled; it is then never sent.
+// A scheduled job that is canceled is never sent.
 func ExampleQueues_Cancel() {
 	queues, stop := open()
 	defer stop()
@@ -143,7 +143,7 @@ func ExampleQueues_Cancel() {
 	// true
 }
 
-// An invalid job is refused with every invalid field by its name in the HTTP API.
+// The error lists every invalid field of a job by its name in the HTTP API.
 func ExampleJob_Normalize() {
 	job := delayqueue.Job{Payload: []byte(`{"order":7}`), MaxAttempts: -3, AckTimeout: 13 * time.Hour}
 	_, err := job.Normalize()

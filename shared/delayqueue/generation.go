@@ -9,28 +9,29 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Dispatchers hand over by generation. A dispatcher that starts takes a generation that is higher
-// than all before, and publishes it with its heartbeat once it works. A dispatcher that reads a
-// newer generation than its own may stop, because the newer dispatcher works.
+// Dispatchers use generations to hand over. A starting dispatcher takes a number that is higher
+// than all earlier generations. Once it claims jobs, it stores this number with each heartbeat. A
+// dispatcher that reads a higher generation than its own may stop, because the newer dispatcher is
+// running.
 
 // Keys of the dispatchers, all in one hash slot.
 const (
 	generationKey = "{sluice:dispatcher}:generation"
 	newestKey     = "{sluice:dispatcher}:heartbeat:generation"
-	// HeartbeatKey holds the time of the latest heartbeat of a dispatcher in milliseconds since the
-	// epoch, for health reports.
+	// HeartbeatKey holds the time of the latest heartbeat of any dispatcher, in milliseconds since
+	// the epoch. Health reports read it.
 	HeartbeatKey = "{sluice:dispatcher}:heartbeat"
 )
 
-// TakeOver returns a generation for a new dispatcher. It is higher than every one before, also
-// after Redis has lost its data. Errors: [ErrUnavailable].
+// TakeOver returns a generation for a new dispatcher. It is higher than all earlier generations,
+// even if Redis has lost its data. Errors: [ErrUnavailable].
 func (q *Queues) TakeOver(ctx context.Context) (generation int64, err error) {
 	reply, err := q.conn.Run(ctx, q.scripts.takeOver, []string{generationKey, newestKey})
 	return number(reply), err
 }
 
-// Newest returns the highest generation that has sent a heartbeat, or 0 if none has in the last
-// hour. Errors: [ErrUnavailable].
+// Newest returns the generation of the latest heartbeat, or 0 if there was none in the last hour.
+// Errors: [ErrUnavailable].
 func (q *Queues) Newest(ctx context.Context) (generation int64, err error) {
 	err = q.conn.Do(ctx, func(ctx context.Context) error {
 		value, err := q.conn.Client().Get(ctx, newestKey).Result()
@@ -43,7 +44,7 @@ func (q *Queues) Newest(ctx context.Context) (generation int64, err error) {
 	return generation, err
 }
 
-// Beat sends the heartbeat of the dispatcher of a generation. Errors: [ErrUnavailable].
+// Beat stores a heartbeat of the dispatcher with the given generation. Errors: [ErrUnavailable].
 func (q *Queues) Beat(ctx context.Context, generation int64) error {
 	return q.conn.Do(ctx, func(ctx context.Context) error {
 		_, err := q.conn.Client().Pipelined(ctx, func(p redis.Pipeliner) error {

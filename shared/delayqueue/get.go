@@ -30,7 +30,7 @@ func (q *Queues) Get(ctx context.Context, queue, id string) (Info, error) {
 	})
 }
 
-// find calls try for every shard in which a job may be, until one has it.
+// find calls try for each shard that may contain the job, until try does not return [ErrNotFound].
 func (q *Queues) find(ctx context.Context, queue, id string, try func(shard int) (Info, error)) (Info, error) {
 	if err := checkJobName(queue, id); err != nil {
 		return Info{}, err
@@ -49,11 +49,12 @@ func (q *Queues) find(ctx context.Context, queue, id string, try func(shard int)
 	return info, err
 }
 
-// parseTransition reads the reply of a script that changes the state of one job: {1, header} if it
-// did, {0, header} if the job is in another state, and {0, ""} if there is no such job.
+// parseTransition parses the reply of a script that changes one job: {1, header} if the script
+// changed it, {0, header} if the job's state does not allow the change, and {0, ""} if the job does
+// not exist.
 func parseTransition(id string, rows []any) (Info, error) {
 	if len(rows) != 2 {
-		return Info{}, fmt.Errorf("unexpected reply of a queue's script: %v", rows)
+		return Info{}, fmt.Errorf("unexpected reply from a queue script: %v", rows)
 	}
 	line := text(rows[1])
 	if line == "" {

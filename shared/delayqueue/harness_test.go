@@ -16,9 +16,9 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// clocked is Queues on a clock that the test sets: the scripts read the time from two keys instead
-// of the command TIME. These keys are in other hash slots than the queue's, so a cluster cannot run
-// it.
+// clocked is Queues with a clock that the test sets: the scripts read the time from two keys
+// instead of calling TIME. The two keys are not in the hash slot of the queue, so a Redis Cluster
+// would reject the scripts.
 type clocked struct {
 	*Queues
 
@@ -26,7 +26,7 @@ type clocked struct {
 	nowMS  int64
 }
 
-// start is the first time of a clock, in milliseconds since the epoch.
+// start is the initial time of the clock, in milliseconds since the epoch.
 const start = int64(1_750_000_000_000)
 
 func newClocked(t testing.TB, r *redistest.Redis, cfg Config) *clocked {
@@ -62,7 +62,7 @@ func newQueues(t testing.TB, r *redistest.Redis, cfg Config) *Queues {
 	return q
 }
 
-// where returns the sets of all shards that contain an ID, and the record of the job.
+// where returns the sorted sets that contain the ID, over all shards, and the job's record.
 func where(t testing.TB, client redis.UniversalClient, queue string, shards int,
 	id string) (places []string, record string) {
 	t.Helper()
@@ -82,7 +82,7 @@ func where(t testing.TB, client redis.UniversalClient, queue string, shards int,
 	return places, record
 }
 
-// simple returns a job of one attempt that is due after a delay.
+// simple returns a job with one attempt that is due after the delay.
 func simple(id string, delay time.Duration) Job {
 	return Job{ID: id, Payload: []byte(`{"id":"` + id + `"}`), Delay: delay, MaxAttempts: 1, Backoff: DefaultBackoff()}
 }
@@ -125,7 +125,8 @@ func claimAll(t testing.TB, q *Queues, queue string) []Claimed {
 	return out
 }
 
-// claimSome claims until it has n jobs: a job without a delay is due in the next millisecond.
+// claimSome claims until it has n jobs. It repeats Claim because a job without a delay may not be
+// due before the next millisecond.
 func claimSome(t testing.TB, q *Queues, queue string, n int) []Claimed {
 	t.Helper()
 	var out []Claimed

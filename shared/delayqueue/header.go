@@ -20,7 +20,7 @@ type header struct {
 	trace        string
 }
 
-// stateOf returns the state that a letter stands for in a header.
+// stateOf returns the state that a letter in a header encodes.
 func stateOf(letter string) (state State, valid bool) {
 	switch letter {
 	case "s":
@@ -73,7 +73,7 @@ func parseHeader(line string) (header, error) {
 	return h, nil
 }
 
-// parseOption parses an option. The options that only scripts need are skipped.
+// parseOption parses one option. It skips options that only the scripts use.
 func (h *header) parseOption(option string) {
 	switch {
 	case strings.HasPrefix(option, "x"):
@@ -89,7 +89,7 @@ func (h *header) parseOption(option string) {
 	}
 }
 
-// info returns an Info with the fields that a header has.
+// info returns an Info with the fields that the header contains.
 func (h *header) info(id string) Info {
 	return Info{
 		ID:           id,

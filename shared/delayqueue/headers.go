@@ -10,7 +10,7 @@ import (
 	"github.com/sluicehq/sluice/shared/internal/sqstext"
 )
 
-// checkHeaders refuses headers that SQS would not accept as message attributes, and values with
+// checkHeaders rejects headers that SQS does not accept as message attributes, and values with
 // control characters.
 func checkHeaders(f *fault.Fields, headers map[string]string) {
 	if len(headers) == 0 {
@@ -37,16 +37,16 @@ func headerProblem(name, value string) string {
 	case sqstext.Reserved(name):
 		return "has a reserved prefix"
 	case !sqstext.Name(name):
-		return "must be a name of 1 to 256 letters, digits and - _ . without a . at its ends or two in a row"
+		return "must be 1 to 256 letters, digits, - _ or ., without a . at either end or two in a row"
 	case !sqstext.Text(value) || strings.ContainsFunc(value, unicode.IsControl):
-		return "must be text that is not empty and has no control characters"
+		return "must be non-empty text without control characters"
 	default:
 		return ""
 	}
 }
 
-// headerField returns the path of a header in a request. A name that is too long or not printable
-// is left out.
+// headerField returns the path of a header in a request. If the name is too long or unprintable, it
+// returns only "headers".
 func headerField(name string) string {
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
 	if len(name) > sqstext.MaxName || strings.ContainsFunc(name, unprintable) {

@@ -12,13 +12,14 @@ import (
 )
 
 // A queue is split into shards, and the ID of a job determines its shard. When the shard count
-// changes, existing jobs stay where they are. Redis therefore has a set of every shard count that
-// was ever in use, and a job is looked for in the shard of each count.
+// changes, existing jobs stay in their shards. Redis therefore stores every shard count that was
+// ever in use. A lookup checks the shard that each of these counts gives for the job's ID.
 
-// layoutKey is the set of the shard counts.
+// layoutKey is the key of the set of shard counts.
 const layoutKey = "{sluice:layout}:shards"
 
-// layoutMaxAge is how long the shard counts may be cached: another deployment may add one.
+// layoutMaxAge is the maximum age of the cached shard counts. It is limited because another
+// deployment may add a shard count.
 const layoutMaxAge = time.Minute
 
 // layouts caches the shard counts.
@@ -28,14 +29,15 @@ type layouts struct {
 	readAt time.Time
 }
 
-// Register adds this deployment's shard count to those in use and reads the others. Dispatchers
-// call it when they start; every other call registers when the counts are older than a minute.
-// Errors: [ErrUnavailable].
+// Register adds this deployment's shard count to the stored shard counts and caches all of them.
+// Dispatchers call it when they start. Other methods that need the shard counts call it if the
+// cached counts are older than a minute. Errors: [ErrUnavailable].
 func (q *Queues) Register(ctx context.Context) error {
 	var added *redis.IntCmd
 	var members *redis.StringSliceCmd
 	err := q.conn.Do(ctx, func(ctx context.Context) error {
-		// Not a transaction: its EXECABORT would hide that Redis is out of memory or read-only.
+		// This is not a transaction, because the error EXECABORT would hide that Redis is out of
+		// memory or read-only.
 		_, err := q.conn.Client().Pipelined(ctx, func(p redis.Pipeliner) error {
 			added, members = p.SAdd(ctx, layoutKey, q.cfg.Shards), p.SMembers(ctx, layoutKey)
 			return nil
@@ -64,15 +66,17 @@ func (q *Queues) Register(ctx context.Context) error {
 	return nil
 }
 
-// AllShards returns the highest shard count that is or was in use. A dispatcher serves all of them.
+// AllShards returns the highest shard count that is or was in use. A dispatcher serves this number
+// of shards of each queue.
 func (q *Queues) AllShards() int {
 	q.layouts.mu.RLock()
 	defer q.layouts.mu.RUnlock()
 	return max(q.cfg.Shards, slices.Max(append([]int{1}, q.layouts.counts...)))
 }
 
-// allShards is AllShards, after Register if the shard counts are not cached. If Register fails,
-// older counts are used: a Redis that is out of memory can still be read.
+// allShards returns AllShards. It calls Register first if the shard counts are not cached or are
+// too old. If Register fails, it uses the old counts, because a Redis that is out of memory can
+// still be read.
 func (q *Queues) allShards(ctx context.Context) (int, error) {
 	if !q.registered() {
 		if err := q.Register(ctx); err != nil && q.layoutCount() == 0 {
@@ -88,15 +92,15 @@ func (q *Queues) registered() bool {
 	return len(q.layouts.counts) > 0 && time.Since(q.layouts.readAt) < layoutMaxAge
 }
 
-// layoutCount returns how many shard counts are or were in use.
+// layoutCount returns the number of shard counts that are or were in use.
 func (q *Queues) layoutCount() int {
 	q.layouts.mu.RLock()
 	defer q.layouts.mu.RUnlock()
 	return len(q.layouts.counts)
 }
 
-// eachShard calls do for every shard, one after the other, with the deadline and the errors of
-// [redisconn.Conn.Do].
+// eachShard calls do for each shard in sequence, with the deadline and the errors of
+// [redisconn.Conn.Do]. It stops at the first error.
 func (q *Queues) eachShard(ctx context.Context, do func(ctx context.Context, shard int) error) error {
 	shards, err := q.allShards(ctx)
 	if err != nil {
@@ -113,8 +117,8 @@ func (q *Queues) eachShard(ctx context.Context, do func(ctx context.Context, sha
 // shardOf returns the shard of a new job.
 func (q *Queues) shardOf(id string) int { return shardOf(id, q.cfg.Shards) }
 
-// candidates returns the shards in which a job may be: first the shard of a new job, then the
-// shards of earlier shard counts.
+// candidates returns the shards that may contain a job: first its shard by the current shard count,
+// then its shards by the other shard counts.
 func (q *Queues) candidates(id string) []int {
 	out := []int{q.shardOf(id)}
 	q.layouts.mu.RLock()

@@ -12,25 +12,25 @@ import (
 const (
 	// defaultPage is the default of [ListOptions.Limit].
 	defaultPage = 50
-	// maxEmptyReads bounds how many reads of finished jobs a page may make that find no job in the
-	// wanted state.
+	// maxEmptyReads is the maximum number of reads for one page that find no job in the requested
+	// state.
 	maxEmptyReads = 4
 )
 
-// ListOptions choose a page of jobs.
+// ListOptions select a page of jobs.
 type ListOptions struct {
-	// State is the state of the jobs to list. "" means every state.
+	// State is the state of the jobs to list. "" selects all states.
 	State State
-	// Limit is how many jobs the page has at most: 1 to MaxPage. Defaults to 50.
+	// Limit is the maximum number of jobs on the page: 1 to MaxPage. Defaults to 50.
 	Limit int
-	// Cursor is the NextCursor of the page before. "" means the first page.
+	// Cursor is the NextCursor of the previous page. "" selects the first page.
 	Cursor string
 }
 
 // Page is a page of jobs.
 type Page struct {
 	Jobs []Info
-	// NextCursor is the cursor of the next page, or "" on the last one.
+	// NextCursor is the cursor of the next page, or "" on the last page.
 	NextCursor string
 }
 
@@ -48,10 +48,11 @@ func (o *ListOptions) normalize() error {
 	return f.Err()
 }
 
-// List lists jobs by shard and, within a shard, by time. The cost of a page depends on Limit only
-// and not on the length of the queue. A page of a state that few finished jobs are in may therefore
-// be short, or empty, although another page follows. A job whose state changes between two pages
-// may be listed twice or not at all. Errors: [ErrInvalid], [ErrUnavailable].
+// List returns one page of jobs, shard by shard. Within a shard, jobs of the same state are sorted
+// by time. The cost of a page does not depend on the length of the queue. If few finished jobs are
+// in the requested state, a page may therefore be short or empty although a further page follows. A
+// job whose state changes between two pages may be listed twice or not at all. Errors:
+// [ErrInvalid], [ErrUnavailable].
 func (q *Queues) List(ctx context.Context, queue string, o ListOptions) (Page, error) {
 	if err := checkQueue(queue); err != nil {
 		return Page{}, err
@@ -112,8 +113,9 @@ func setsOf(p place, state State) []string {
 	}
 }
 
-// listSet reads the next members of one set, up to limit of them in the wanted state, and moves at
-// past the members it has read. more reports that the set may have further members.
+// listSet reads the next members of one set and returns up to limit jobs in the requested state. It
+// moves at past the members that it has read. more reports whether the set may have further
+// members.
 func (q *Queues) listSet(ctx context.Context, queue, set string, state State, limit int,
 	at *cursor) (found []Info, more bool, err error) {
 	count := limit
@@ -145,7 +147,7 @@ func (q *Queues) listSet(ctx context.Context, queue, set string, state State, li
 	return found, len(members) == count, nil
 }
 
-// readSet reads up to count members of a set from a cursor, and their records.
+// readSet reads up to count members of a set, from the cursor on, and their records.
 func (q *Queues) readSet(ctx context.Context, queue, set string, count int,
 	at cursor) (members []redis.Z, records []any, err error) {
 	err = q.conn.Do(ctx, func(ctx context.Context) error {
@@ -166,7 +168,8 @@ func (q *Queues) readSet(ctx context.Context, queue, set string, count int,
 	return members, records, err
 }
 
-// sharesSet reports whether the set of a state contains jobs of other states as well.
+// sharesSet reports whether the set that contains the jobs in state s also contains jobs in other
+// states.
 func sharesSet(s State) bool {
 	return s == Dispatched || s == Succeeded || s == Canceled || s == Expired
 }

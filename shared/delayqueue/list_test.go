@@ -41,7 +41,7 @@ func TestList(t *testing.T) {
 		})
 	})
 
-	// One call must not read all finished jobs if few of them are in the wanted state.
+	// One call must not read all finished jobs if few of them are in the requested state.
 	t.Run("a page of a rare state reads a bounded part of the finished jobs", func(t *testing.T) {
 		t.Parallel()
 		r := redistest.Single(t)

@@ -13,9 +13,9 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// TestStateMachine compares the state machine of docs/jobs.md with a model that has one struct for
-// each job and no queues. After every step each job is in exactly one place, and Get
-// returns the same as the model.
+// TestStateMachine compares Queues with a model of the state machine in docs/jobs.md. The model has
+// one struct for each job and no queues. After every step, each job must be in exactly one place,
+// and Get must return the same values as the model.
 func TestStateMachine(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]*redistest.Redis{"redis": redistest.Single(t), "miniredis": redistest.Mini(t)} {
@@ -37,14 +37,14 @@ func TestStateMachine(t *testing.T) {
 	}
 }
 
-// machine drives the queue and its model together.
+// machine applies each step to both the queue and the model.
 type machine struct {
 	*model
 
 	t      *testing.T
 	q      *clocked
 	queue  string
-	claims map[string][]Claimed // all claims, including lost ones
+	claims map[string][]Claimed // all claims, including lost claims
 }
 
 var ids = []string{"a", "b", "c", "d"}
@@ -92,14 +92,14 @@ func (m *machine) claimed(rt *rapid.T) {
 	for _, c := range claimAll(m.t, m.q.Queues, m.queue) {
 		got[c.ID] = int(c.Claim)
 		require.Equal(rt, m.jobs[c.ID].attempt, c.Attempt)
-		require.LessOrEqual(rt, m.jobs[c.ID].runAt, m.now, "never early")
+		require.LessOrEqual(rt, m.jobs[c.ID].runAt, m.now, "no job is claimed early")
 		require.Equal(rt, m.jobs[c.ID].payload, string(c.Payload))
 		m.claims[c.ID] = append(m.claims[c.ID], c)
 	}
 	require.Equal(rt, want, got)
 }
 
-// anyClaim returns one of the claims, which may have been lost since.
+// anyClaim returns a random claim of a random job. The claim may already be lost.
 func (m *machine) anyClaim(rt *rapid.T) Claimed {
 	id := rapid.SampledFrom(ids).Draw(rt, "id")
 	if len(m.claims[id]) == 0 {
@@ -124,8 +124,8 @@ func (m *machine) requeues(rt *rapid.T) {
 	require.Equal(rt, m.requeue(c.ID, int(c.Claim), delay, poison, "refused"), len(lost) == 0)
 }
 
-// outcome checks the error of a call: not found if there is no such job, a conflict if the call
-// does not fit its state, and nil otherwise.
+// outcome checks the error of a call: not found if the job does not exist, a conflict if fits is
+// false, and nil otherwise.
 func outcome(rt *rapid.T, j *modelJob, fits bool, err error) {
 	switch {
 	case j == nil:
@@ -143,7 +143,7 @@ func (m *machine) acks(rt *rapid.T) {
 	id, attempt := rapid.SampledFrom(ids).Draw(rt, "id"), rapid.IntRange(1, 3).Draw(rt, "attempt")
 	_, err := m.q.Ack(rt.Context(), m.queue, id, attempt)
 	j := m.jobs[id]
-	again := j != nil && j.state == Succeeded && j.attempt == attempt // a repetition succeeds
+	again := j != nil && j.state == Succeeded && j.attempt == attempt // repeating an Ack succeeds
 	fits := j != nil && j.state == AwaitingAck && j.attempt == attempt
 	outcome(rt, j, fits || again, err)
 	if fits {
@@ -162,7 +162,7 @@ func (m *machine) nacks(rt *rapid.T) {
 		NackOptions{Reason: "it failed", Delay: delay})
 	j := m.jobs[id]
 	fits := j != nil && j.state == AwaitingAck && j.attempt == attempt
-	// A repetition succeeds.
+	// Repeating a Nack succeeds.
 	again := j != nil && (j.state == Scheduled || j.state == Dead) && j.attempt == attempt && j.lastError == "it failed"
 	outcome(rt, j, fits || again, err)
 	if fits {

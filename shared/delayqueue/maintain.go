@@ -7,22 +7,24 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// Maintained counts the jobs that one Maintain changed.
+// Maintained counts the jobs that one call of Maintain changed.
 type Maintained struct {
-	// Reclaimed jobs were scheduled again because their lease lapsed.
+	// Reclaimed is the number of jobs that were scheduled again because their lease lapsed.
 	Reclaimed int64
-	// Missed attempts were not acknowledged in time. Died of them were the last of their job.
+	// Missed is the number of attempts that were not acknowledged in time. Died is the number of
+	// jobs that became dead because the missed attempt was their last.
 	Missed int64
 	Died   int64
-	// Pruned jobs were removed after their dedup window or retention.
+	// Pruned is the number of jobs that were removed after their dedup window or retention.
 	Pruned int64
-	// More reports that Maintain reached its limit: call it again.
+	// More reports whether Maintain reached its limit. If so, call it again.
 	More bool
 }
 
-// Maintain reschedules the jobs of a shard whose lease has lapsed, ends attempts that were not
-// acknowledged in time, and removes finished jobs after the dedup window and dead ones after their
-// retention: up to limit of each, 1 to MaxBatch. Errors: [ErrInvalid], [ErrUnavailable].
+// Maintain reschedules the jobs of a shard whose lease has lapsed, and ends attempts that were not
+// acknowledged in time. It removes finished jobs after their dedup window and dead jobs after their
+// retention. It processes up to limit jobs of each of these four kinds: 1 to MaxBatch. Errors:
+// [ErrInvalid], [ErrUnavailable].
 func (q *Queues) Maintain(ctx context.Context, queue string, shard, limit int) (Maintained, error) {
 	var f fault.Fields
 	checkShard(&f, queue, shard)
@@ -37,7 +39,7 @@ func (q *Queues) Maintain(ctx context.Context, queue string, shard, limit int) (
 		return Maintained{}, err
 	}
 	if len(rows) != 5 {
-		return Maintained{}, fmt.Errorf("unexpected reply of maintain: %v", rows)
+		return Maintained{}, fmt.Errorf("unexpected reply from the maintain script: %v", rows)
 	}
 	return Maintained{
 		Reclaimed: number(rows[0]),

@@ -2,8 +2,9 @@ package delayqueue
 
 import "fmt"
 
-// modelJob is a job by the documentation. until is the end of its stay in a place: its due time,
-// the end of its lease, its acknowledgement deadline or its retention.
+// modelJob is a job as docs/jobs.md describes it. until is the time at which its state may change:
+// its due time, the end of its lease, its acknowledgement deadline, or the end of its dedup window
+// or retention.
 type modelJob struct {
 	state                       State
 	attempt, max, claims, lapse int
@@ -23,7 +24,7 @@ const (
 type model struct {
 	now    int64
 	jobs   map[string]*modelJob
-	paused int64 // 0: not paused; -1: until Resume; otherwise the end
+	paused int64 // 0: not paused; -1: until Resume; otherwise the end of the pause
 }
 
 func (m *model) enqueue(id string, delay, expires int64, attempts int, ack, backoff int64,
@@ -40,7 +41,7 @@ func (m *model) enqueue(id string, delay, expires int64, attempts int, ack, back
 	return false, false
 }
 
-// finished reports whether a job is kept for the dedup window only.
+// finished reports whether a job is in a final state and is kept only for the dedup window.
 func (m *model) finished(j *modelJob) bool {
 	return j.state == Dispatched || j.state == Succeeded || j.state == Canceled || j.state == Expired
 }
@@ -71,7 +72,7 @@ func (m *model) claim() map[string]int {
 	return out
 }
 
-// holds reports whether a claim is the newest of a job that is still claimed.
+// holds reports whether the job is still claimed and claim is its newest claim.
 func (m *model) holds(id string, claim int) bool {
 	j := m.jobs[id]
 	return j != nil && j.state == Dispatching && j.claims == claim
@@ -103,7 +104,7 @@ func (m *model) requeue(id string, claim int, delay int64, poison bool, why stri
 	return true
 }
 
-// failed ends an attempt that failed.
+// failed ends a failed attempt.
 func (m *model) failed(j *modelJob, why string, delay int64) {
 	j.lastError = why
 	if j.attempt >= j.max {
@@ -114,7 +115,8 @@ func (m *model) failed(j *modelJob, why string, delay int64) {
 	j.runAt = j.until
 }
 
-// wait returns the backoff after the current attempt: doubled each time, without jitter.
+// wait returns the backoff after the current attempt. It doubles with each attempt, up to 8 times
+// the initial backoff, without jitter.
 func (j *modelJob) wait() int64 { return min(j.backoff<<(j.attempt-1), 8*j.backoff) }
 
 func (m *model) maintain() {
@@ -138,7 +140,7 @@ func (m *model) maintain() {
 	}
 }
 
-// placeFor returns the place in which a job of a state must be.
+// placeFor returns the set that must contain a job in state s.
 func placeFor(s State) string {
 	switch s {
 	case Scheduled:

@@ -12,8 +12,8 @@ import (
 
 const defaultAckTime = 30 * time.Second
 
-// Normalize returns j with its defaults, and with instants and durations rounded up to whole
-// milliseconds. [Queues.Enqueue] calls it. Normalizing a job again changes nothing.
+// Normalize returns j with defaults in its unset fields, and with times and durations rounded up to
+// whole milliseconds. [Queues.Enqueue] calls it. Normalize is idempotent.
 //
 // The error is [ErrPayloadTooLarge] or an [ErrInvalid] that lists every invalid field by its name
 // in the HTTP API, such as "ack_timeout_ms".
@@ -61,17 +61,17 @@ func (j Job) Normalize() (Job, error) {
 
 func (j *Job) normalizeTimes(f *fault.Fields) {
 	if !j.RunAt.IsZero() && j.Delay != 0 {
-		f.Add("run_at", "excludes delay_ms: give one of them")
+		f.Add("run_at", "must not be combined with delay_ms")
 	}
 	j.Delay = normalizeDelay(f, j.Delay)
 	j.RunAt = normalizeInstant(f, "run_at", j.RunAt)
 	j.ExpiresAt = normalizeInstant(f, "expires_at", j.ExpiresAt)
 	if !j.RunAt.IsZero() && !j.ExpiresAt.IsZero() && !j.ExpiresAt.After(j.RunAt) {
-		f.Add("expires_at", "must be after run_at: the job would never be sent")
+		f.Add("expires_at", "must be after run_at, otherwise the job is never sent")
 	}
 }
 
-// normalizeDelay rounds d up to a whole millisecond and refuses one that is out of range.
+// normalizeDelay rounds d up to a whole millisecond. If d is out of range, it adds an error to f.
 func normalizeDelay(f *fault.Fields, d time.Duration) time.Duration {
 	d = ceilMillisecond(d)
 	if d < 0 || d > MaxDelay {
@@ -80,8 +80,8 @@ func normalizeDelay(f *fault.Fields, d time.Duration) time.Duration {
 	return d
 }
 
-// normalizeInstant rounds t up to a whole millisecond and refuses one that is more than MaxDelay
-// from now. The zero time, which means "not set", stays.
+// normalizeInstant rounds t up to a whole millisecond. If t is more than MaxDelay from now, it adds
+// an error to f. It does not change the zero time, which means "not set".
 func normalizeInstant(f *fault.Fields, field string, t time.Time) time.Time {
 	if t.IsZero() {
 		return t
@@ -120,7 +120,7 @@ func (b *Backoff) normalize(f *fault.Fields) {
 		b.Multiplier = standard.Multiplier
 	}
 	if b.Multiplier = math.Round(b.Multiplier*1000) / 1000; !(b.Multiplier >= 1 && b.Multiplier <= MaxMultiplier) {
-		f.Add("backoff.multiplier", "must be 1 to %d", MaxMultiplier) // NaN is in no range
+		f.Add("backoff.multiplier", "must be 1 to %d", MaxMultiplier) // also for NaN
 	}
 }
 
@@ -140,7 +140,7 @@ const (
 	FIFO
 )
 
-// QueueTypeOf returns the type of the SQS queue with a URL.
+// QueueTypeOf returns the type of the SQS queue at url.
 func QueueTypeOf(url string) QueueType {
 	if strings.HasSuffix(url, ".fifo") {
 		return FIFO
@@ -148,16 +148,17 @@ func QueueTypeOf(url string) QueueType {
 	return Standard
 }
 
-// CheckFor refuses a job that a queue of type t cannot send: a group on a standard queue, and an ID
-// of more than MaxFIFOID characters on a FIFO queue. Normalize does not check it, because a Job
-// does not know its SQS queue. The error is an [ErrInvalid] that lists every invalid field.
+// CheckFor rejects a job that cannot be sent to an SQS queue of type t. A standard queue allows no
+// group, and a FIFO queue allows no ID longer than MaxFIFOID characters. Normalize does not check
+// this, because a Job does not contain the type of its SQS queue. The error is an [ErrInvalid] that
+// lists every invalid field.
 func (j *Job) CheckFor(t QueueType) error {
 	var f fault.Fields
 	if t == Standard && j.Group != "" {
 		f.Add("group", "is only for FIFO queues")
 	}
 	if t == FIFO && len(j.ID) > MaxFIFOID {
-		f.Add("id", "must be at most %d characters on a FIFO queue, whose deduplication id contains it", MaxFIFOID)
+		f.Add("id", "must be at most %d characters on a FIFO queue: the deduplication id contains it", MaxFIFOID)
 	}
 	return f.Err()
 }

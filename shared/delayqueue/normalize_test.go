@@ -12,7 +12,7 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// valid returns a job that needs nothing else, changed by set.
+// valid returns a minimal valid job, changed by set.
 func valid(set func(*Job)) Job {
 	j := Job{ID: "a", Payload: []byte(`{}`)}
 	set(&j)
@@ -38,7 +38,7 @@ func invalidFields(t testing.TB, err error) []string {
 func TestJobNormalize(t *testing.T) {
 	t.Parallel()
 
-	t.Run("fills the defaults", func(t *testing.T) {
+	t.Run("fills in the defaults", func(t *testing.T) {
 		t.Parallel()
 		j, err := Job{Payload: []byte(`{}`)}.Normalize()
 		require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestJobNormalize(t *testing.T) {
 		}, j)
 	})
 
-	t.Run("fills the defaults of a partial backoff", func(t *testing.T) {
+	t.Run("fills in the defaults of a partial backoff", func(t *testing.T) {
 		t.Parallel()
 		for name, c := range map[string]struct{ given, want Backoff }{
 			"none": {Backoff{}, Backoff{Initial: time.Second, Max: time.Hour, Multiplier: 2, Jitter: true}},

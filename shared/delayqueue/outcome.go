@@ -9,9 +9,9 @@ import (
 	"github.com/sluicehq/sluice/shared/instant"
 )
 
-// RecordSent records that SQS accepted the first attempt of a job of the outbox at sentAt, so that
-// its ID is not sent again. If Redis has the job in a state after Scheduled, that stays. Errors:
-// [ErrInvalid], [ErrUnavailable].
+// RecordSent records that SQS accepted the first attempt of an outbox job at sentAt, so that Redis
+// does not send the job again. If Redis has the job and its state is not Scheduled, RecordSent
+// changes nothing. Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) RecordSent(ctx context.Context, queue string, j Job, sentAt time.Time) error {
 	state, timeout := "d", ""
 	if j.MaxAttempts > 1 {
@@ -25,16 +25,17 @@ func (q *Queues) RecordSent(ctx context.Context, queue string, j Job, sentAt tim
 	return q.recordOutcome(ctx, queue, &j, header, timeout)
 }
 
-// RecordCanceled records that a job of the outbox was canceled, so that its ID is not enqueued
-// until the dedup window ends. If Redis has the job in a state after Scheduled, that stays: read
-// the job afterwards. Errors: [ErrInvalid], [ErrUnavailable].
+// RecordCanceled records that an outbox job was canceled, so that its ID cannot be enqueued until
+// the dedup window ends. If Redis has the job and its state is not Scheduled, RecordCanceled
+// changes nothing. Call Get afterwards to learn the state. Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) RecordCanceled(ctx context.Context, queue string, j Job) error {
 	header := fmt.Sprintf("c 0 %d %d 0%s", j.MaxAttempts, unixMS(j.RunAt), j.appendOptions(nil))
 	return q.recordOutcome(ctx, queue, &j, header, "")
 }
 
-// recordOutcome stores a record with a header if Redis does not have the job, or has it scheduled.
-// The job then awaits its acknowledgement for timeout milliseconds, or is finished if that is "".
+// recordOutcome stores a record with the given header if Redis does not have the job, or if the job
+// is scheduled. The job then awaits its acknowledgement for timeout milliseconds, or is finished if
+// timeout is "".
 func (q *Queues) recordOutcome(ctx context.Context, queue string, j *Job, header, timeout string) error {
 	if err := checkJobName(queue, j.ID); err != nil {
 		return err
@@ -54,7 +55,7 @@ func (q *Queues) recordOutcome(ctx context.Context, queue string, j *Job, header
 	}
 
 	shards := q.candidates(j.ID)
-	for _, shard := range shards[1:] { // of earlier shard counts
+	for _, shard := range shards[1:] { // the job's shards by other shard counts
 		if stored, err := store(shard, "0"); stored || err != nil {
 			return err
 		}

@@ -10,15 +10,16 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// A pause is in two places: in a hash of all paused queues, so that it also applies to shards that
-// are added later, and in a key of each shard, which scripts/claim.lua reads. Each shard has a
-// second key, its mark: while the mark is missing, Redis may have lost the pause.
+// Redis stores a pause in two places. A hash contains all paused queues, so that a pause also
+// applies to shards that are added later. A key of each shard contains the end of the pause for
+// scripts/claim.lua. Each shard has a second key, the mark. If the mark is missing, Redis may have
+// lost the pause.
 
-// pausesKey is the hash of the paused queues and the ends of their pauses.
+// pausesKey is the key of the hash that maps each paused queue to the end of its pause.
 const pausesKey = "{sluice:layout}:pauses"
 
-// pauseMark returns the key of a shard's mark. Each write of the pause gives it another random
-// value.
+// pauseMark returns the key of a shard's mark. Each write of the pause sets the mark to a new
+// random value.
 func pauseMark(queue string, shard int) string { return placeOf(queue, shard).paused + ":mark" }
 
 // Pause describes whether a queue is paused.
@@ -45,8 +46,8 @@ func (p *Pause) untilMS() int64 {
 	return max(1, unixMS(p.Until))
 }
 
-// Pause keeps a queue's jobs from being claimed until a time, or until Resume if that is the zero
-// time. Errors: [ErrInvalid], [ErrUnavailable].
+// Pause prevents claims of a queue's jobs until the given time. If until is the zero time, only
+// Resume ends the pause. Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) Pause(ctx context.Context, queue string, until time.Time) error {
 	if err := checkQueue(queue); err != nil {
 		return err
@@ -91,8 +92,9 @@ func (q *Queues) storePause(ctx context.Context, queue string, shard int, pause 
 	return err
 }
 
-// queuePause queues the commands that write a pause to a shard. The mark goes first, so that a
-// concurrent loadPause, which may have read an older pause, does not overwrite this one.
+// queuePause queues the commands that write a pause to a shard. The mark is written first. A
+// concurrent loadPause, which may have read an older pause, then detects the new mark and stores
+// nothing.
 func queuePause(ctx context.Context, p redis.Pipeliner, queue string, shard int, pause Pause) {
 	p.Set(ctx, pauseMark(queue, shard), rand.Text(), 0)
 	if pause.Paused {
@@ -102,7 +104,7 @@ func queuePause(ctx context.Context, p redis.Pipeliner, queue string, shard int,
 	}
 }
 
-// extendPauses pauses the shards of a new shard count for the queues that are paused.
+// extendPauses stores the pauses of all paused queues in the shards of a new shard count.
 func (q *Queues) extendPauses(ctx context.Context) error {
 	var pauses map[string]string
 	err := q.conn.Do(ctx, func(ctx context.Context) (err error) {

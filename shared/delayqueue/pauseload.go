@@ -11,8 +11,8 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// A deployment may store pauses durably elsewhere, because Redis can lose them. The functions here
-// copy them to Redis.
+// Redis can lose pauses, so a deployment may also keep them in a durable store. The functions in
+// this file copy them from there to Redis.
 
 // maxPauseRaces bounds the retries after a lost race with another writer of the pause.
 const maxPauseRaces = 8
@@ -23,9 +23,9 @@ type ReadPause func(ctx context.Context) (Pause, error)
 // CurrentPause returns the pause of a shard's queue at the time now, by Redis' clock. If Redis has
 // lost the pause, CurrentPause calls read and stores the result.
 //
-// A deployment that stores pauses outside of Redis calls it after each Claim, and requeues the jobs
-// if the queue is paused: a Redis that lost its data hands out jobs of paused queues. Errors: the
-// errors of read, [ErrUnavailable].
+// A deployment that stores pauses outside of Redis calls CurrentPause after each Claim, and
+// requeues the jobs if the queue is paused. The reason is that Claim returns jobs of paused queues
+// after Redis has lost its data. Errors: the errors of read, [ErrUnavailable].
 func (q *Queues) CurrentPause(ctx context.Context, queue string, shard int, now time.Time,
 	read ReadPause) (Pause, error) {
 	for range maxPauseRaces {
@@ -43,7 +43,7 @@ func (q *Queues) CurrentPause(ctx context.Context, queue string, shard int, now 
 	return Pause{}, tooManyPauseRaces()
 }
 
-// at returns p, or no pause if p has ended.
+// at returns p, or the zero Pause if p has ended by now.
 func (p Pause) at(now time.Time) Pause {
 	if !p.Until.IsZero() && !p.Until.After(now) {
 		return Pause{}
@@ -51,7 +51,8 @@ func (p Pause) at(now time.Time) Pause {
 	return p
 }
 
-// storedPause reads the pause of a shard from Redis. It reports false if Redis has lost the pause.
+// storedPause reads the pause of a shard from Redis. stored is false if Redis may have lost the
+// pause.
 func (q *Queues) storedPause(ctx context.Context, queue string, shard int) (pause Pause, stored bool, err error) {
 	var values []any
 	err = q.conn.Do(ctx, func(ctx context.Context) (err error) {
@@ -73,7 +74,8 @@ func tooManyPauseRaces() error {
 }
 
 // ReloadPause calls read and stores the pause in all shards of a queue. A deployment that stores
-// pauses outside of Redis calls it after each change. Errors: the errors of read, [ErrUnavailable].
+// pauses outside of Redis calls ReloadPause after each change of a pause. Errors: the errors of
+// read, [ErrUnavailable].
 func (q *Queues) ReloadPause(ctx context.Context, queue string, read ReadPause) error {
 	shards, err := q.allShards(ctx)
 	if err != nil {
@@ -87,8 +89,8 @@ func (q *Queues) ReloadPause(ctx context.Context, queue string, read ReadPause) 
 	return nil
 }
 
-// reloadPause stores the pause in a shard. After a lost race it tries again: the winner may have
-// read an older pause.
+// reloadPause reads the pause and stores it in a shard. If another process stores a pause at the
+// same time, reloadPause tries again, because that process may have read an older pause.
 func (q *Queues) reloadPause(ctx context.Context, queue string, shard int, read ReadPause) error {
 	for range maxPauseRaces {
 		mark, err := q.readPauseMark(ctx, queue, shard)
@@ -120,8 +122,8 @@ func (q *Queues) readPauseMark(ctx context.Context, queue string, shard int) (st
 	return mark, err
 }
 
-// loadPause reads the pause of a queue and stores it in a shard. If the mark of the shard has
-// changed, it stores nothing and reports false.
+// loadPause reads the pause of a queue and stores it in a shard. If the shard's mark is no longer
+// mark, it stores nothing and returns false.
 func (q *Queues) loadPause(ctx context.Context, queue string, shard int, mark string,
 	read ReadPause) (stored bool, err error) {
 	pause, err := read(ctx)

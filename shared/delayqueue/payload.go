@@ -14,8 +14,8 @@ import (
 const (
 	// zstdMark is the first byte of a compressed payload. No JSON starts with it.
 	zstdMark = 0x01
-	// compressOver is the size in bytes over which a payload is compressed, if that makes it
-	// smaller.
+	// compressOver is the size in bytes above which a payload is compressed, if compression makes
+	// it smaller.
 	compressOver = 1024
 )
 
@@ -29,16 +29,16 @@ func newCodec() (*codec, error) {
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
 		zstd.WithEncoderCRC(false))
 	if err != nil {
-		return nil, fmt.Errorf("error making the compressor: %w", err)
+		return nil, fmt.Errorf("error creating the compressor: %w", err)
 	}
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*MaxPayload))
 	if err != nil {
-		return nil, fmt.Errorf("error making the decompressor: %w", err)
+		return nil, fmt.Errorf("error creating the decompressor: %w", err)
 	}
 	return &codec{encoder: encoder, decoder: decoder}, nil
 }
 
-// pack returns a payload as a record holds it.
+// pack returns a payload as it is stored in a record.
 func (c *codec) pack(payload []byte) string { return string(c.appendPacked(nil, payload)) }
 
 func (c *codec) appendPacked(b, payload []byte) []byte {
@@ -61,7 +61,7 @@ func (c *codec) unpack(stored string) (json.RawMessage, error) {
 	return payload, nil
 }
 
-// checkPayloadSize returns [ErrPayloadTooLarge] if payload is over its limit.
+// checkPayloadSize returns [ErrPayloadTooLarge] if payload is larger than MaxPayload.
 func checkPayloadSize(payload json.RawMessage) error {
 	if len(payload) > MaxPayload {
 		return fault.New(fault.PayloadTooLarge,
@@ -70,12 +70,12 @@ func checkPayloadSize(payload json.RawMessage) error {
 	return nil
 }
 
-// checkPayload refuses a payload that is not JSON, or that SQS would not accept when the job is
-// due.
+// checkPayload rejects a payload that is not valid JSON, is nested too deeply, or contains
+// characters that SQS does not accept.
 func checkPayload(f *fault.Fields, payload json.RawMessage) {
 	switch {
 	case len(payload) == 0:
-		f.Add("payload", "is required; null is a payload")
+		f.Add("payload", "is required; null is a valid payload")
 	case deeperThan(payload, MaxPayloadDepth):
 		f.Add("payload", "must be nested at most %d deep", MaxPayloadDepth)
 	case !jsontext.Value(payload).IsValid(jsontext.AllowDuplicateNames(true)):
@@ -85,7 +85,8 @@ func checkPayload(f *fault.Fields, payload json.RawMessage) {
 	}
 }
 
-// deeperThan reports whether arrays and objects of a JSON text are nested more than limit deep.
+// deeperThan reports whether arrays and objects of a JSON text are nested more than limit levels
+// deep.
 func deeperThan(text []byte, limit int) bool {
 	if bytes.Count(text, []byte{'['})+bytes.Count(text, []byte{'{'}) <= limit {
 		return false

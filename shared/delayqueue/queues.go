@@ -21,14 +21,14 @@ type Queues struct {
 	layouts layouts
 }
 
-// FromClient returns Queues that use a Redis client of the caller's own, with the timeouts and the
-// circuit breaker that [redisconn.Config] has by default. The caller closes the client. The error
-// says which field of cfg is invalid.
+// FromClient returns Queues that use the caller's Redis client, with the default timeouts and
+// circuit breaker of [redisconn.Config]. The caller closes the client. The error names the invalid
+// field of cfg.
 func FromClient(client redis.UniversalClient, cfg Config) (*Queues, error) {
 	return New(redisconn.FromClient(client, redisconn.Config{}), cfg)
 }
 
-// New is FromClient for a connection that is configured already.
+// New is like FromClient, but uses an existing connection.
 func New(conn *redisconn.Conn, cfg Config) (*Queues, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -41,23 +41,23 @@ func New(conn *redisconn.Conn, cfg Config) (*Queues, error) {
 	return &Queues{conn: conn, cfg: cfg, codec: codec, scripts: loadScripts()}, nil
 }
 
-// Shards returns how many shards each queue has in this deployment's configuration.
+// Shards returns the number of shards of each queue in this deployment's configuration.
 func (q *Queues) Shards() int { return q.cfg.Shards }
 
-// Ping reports whether Redis answers. Errors: [ErrUnavailable].
+// Ping returns nil if Redis replies. Errors: [ErrUnavailable].
 func (q *Queues) Ping(ctx context.Context) error {
 	return q.conn.Do(ctx, func(ctx context.Context) error { return q.conn.Client().Ping(ctx).Err() })
 }
 
-// RedisInfo returns the figures of Redis INFO, combined by [redisconn.Total]. Errors:
-// [ErrUnavailable].
+// RedisInfo returns figures of the Redis command INFO, combined over all nodes by
+// [redisconn.Total]. Errors: [ErrUnavailable].
 func (q *Queues) RedisInfo(ctx context.Context) (redisconn.Info, error) {
 	nodes, err := q.conn.Info(ctx)
 	return redisconn.Total(nodes), err
 }
 
-// place is the names of the keys of one shard of a queue. The braces make them one hash slot: the
-// name of a queue has none.
+// place holds the key names of one shard of a queue. The hash tag in braces puts the keys in one
+// hash slot. The name of a queue contains no braces.
 type place struct{ due, leased, awaiting, dead, done, jobs, paused string }
 
 func placeOf(queue string, shard int) place {
@@ -73,10 +73,10 @@ func placeOf(queue string, shard int) place {
 	}
 }
 
-// jitter returns a random number of millionths, for the backoff.
+// jitter returns the random fraction for the backoff, in millionths: 0 to 999 999.
 func jitter() int { return rand.IntN(1_000_000) }
 
-// rows runs a script that replies with an array.
+// rows runs a script and returns its reply, which must be an array.
 func (q *Queues) rows(ctx context.Context, script redisconn.Script, keys []string, args ...any) ([]any, error) {
 	reply, err := q.conn.Run(ctx, script, keys, args...)
 	if err != nil {
@@ -84,7 +84,7 @@ func (q *Queues) rows(ctx context.Context, script redisconn.Script, keys []strin
 	}
 	rows, ok := reply.([]any)
 	if !ok {
-		return nil, fmt.Errorf("unexpected reply of a queue's script: %v", reply)
+		return nil, fmt.Errorf("unexpected reply from a queue script: %v", reply)
 	}
 	return rows, nil
 }

@@ -12,11 +12,12 @@ import (
 	"github.com/sluicehq/sluice/localstack/redistest"
 )
 
-// rounds is how many times each race is run.
+// rounds is the number of repetitions of each race.
 const rounds = 60
 
-// race runs two calls concurrently on a job that prepare has made, and calls judge with the calls
-// that won. Either may win, and the job is in exactly one place afterwards.
+// race calls prepare and then runs a and b concurrently on the same job. a and b report whether
+// they succeeded, and judge checks the two results. Afterwards the job must be in exactly one
+// place.
 func race(t *testing.T, cfg Config, prepare func(q *Queues, queue, id string), a,
 	b func(q *Queues, queue, id string) bool, judge func(q *Queues, queue, id string, aWon, bWon bool)) {
 	t.Helper()
@@ -46,10 +47,12 @@ func race(t *testing.T, cfg Config, prepare func(q *Queues, queue, id string), a
 	t.Logf("of %d races the first call won %d and the second %d", rounds, wins[0], wins[1])
 }
 
-// one judges a race that exactly one call wins.
+// one returns a judge that requires that exactly one of the two calls succeeded.
 func one(t *testing.T) func(q *Queues, queue, id string, aWon, bWon bool) {
 	t.Helper()
-	return func(_ *Queues, _, _ string, aWon, bWon bool) { require.NotEqual(t, aWon, bWon, "exactly one wins") }
+	return func(_ *Queues, _, _ string, aWon, bWon bool) {
+		require.NotEqual(t, aWon, bWon, "exactly one call succeeds")
+	}
 }
 
 func state(t *testing.T, q *Queues, queue, id string) State {
@@ -59,13 +62,14 @@ func state(t *testing.T, q *Queues, queue, id string) State {
 	return info.State
 }
 
-// awaiting makes a job whose first attempt awaits its acknowledgement.
+// awaiting returns a prepare function. It creates a job whose first attempt awaits its
+// acknowledgement.
 func awaiting(t *testing.T, ack time.Duration) func(q *Queues, queue, id string) {
 	t.Helper()
 	return func(q *Queues, queue, id string) {
 		j := simple(id, 0)
 		j.MaxAttempts, j.AckTimeout = 2, ack
-		result := q.EnqueueAccepted(context.Background(), queue, []Job{j}) // Normalize refuses a short ack timeout
+		result := q.EnqueueAccepted(context.Background(), queue, []Job{j}) // Normalize rejects a short ack timeout
 		require.NoError(t, result[0].Err)
 		claimed := claimSome(t, q, queue, 1)
 		lost, err := q.Accept(context.Background(), queue, claimed[0].Shard, claimed)
@@ -112,7 +116,7 @@ func TestRace(t *testing.T) {
 				return m.Missed == 1
 			},
 			func(q *Queues, queue, id string, acked, missed bool) {
-				require.NotEqual(t, acked, missed, "exactly one wins")
+				require.NotEqual(t, acked, missed, "exactly one call succeeds")
 				want := Succeeded
 				if missed {
 					want = Scheduled
@@ -148,7 +152,7 @@ func TestRace(t *testing.T) {
 			if pruned {
 				_, err := q.Get(context.Background(), queue, id)
 				require.ErrorIs(t, err, ErrNotFound)
-				put(t, q, queue, simple(id, 0)) // the ID is free again; race expects a job
+				put(t, q, queue, simple(id, 0)) // the ID is free again, and race requires a job
 				return
 			}
 			require.True(t, redriven, "one of the two calls wins")

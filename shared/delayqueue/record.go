@@ -10,8 +10,7 @@ import (
 	"github.com/sluicehq/sluice/shared/instant"
 )
 
-// A job's record is text in four parts, so that it is one hash field and scripts parse its first
-// line only:
+// A job's record is a text of four parts in one hash field. Scripts do not parse the JSON parts:
 //
 //	<header>
 //	<last error>
@@ -22,31 +21,31 @@ import (
 //
 //	<state> <attempt> <max attempts> <run_at ms> <number of claims>
 //
-// and the options that the job has, each after a space:
+// and then the job's options, each after a space:
 //
 //	a<ack timeout ms>
 //	b<initial ms>,<max ms>,<multiplier × 1000>,<1 with jitter, 0 without>
 //	x<expires_at ms>
-//	t<ms when SQS accepted the latest attempt>
-//	u<leases that lapsed in a row>
-//	r<redrives>
-//	D if the outbox has the job as well
+//	t<time in ms at which SQS accepted the latest attempt>
+//	u<number of consecutive lapsed leases>
+//	r<number of redrives>
+//	D if the outbox also has the job
 //	T<traceparent>
 
-// attributes is the third part of a record. Together with the payload it is the content of a job:
-// jobs of one ID with equal content are the same job, whatever their trace is.
+// attributes is the third part of a record. Together with the payload, it is the content of a job.
+// Enqueuing an existing ID with equal content is a plain duplicate, even if the trace differs.
 type attributes struct {
 	Group   string            `json:"g,omitempty"`
 	Headers map[string]string `json:"h,omitempty"`
 }
 
-// appendRecord appends the record of a new job without its beginning, up to the due time, which
-// scripts/enqueue.lua adds.
+// appendRecord appends the part of a new job's record that follows the due time.
+// scripts/enqueue.lua adds the part before it and the due time.
 func (c *codec) appendRecord(b []byte, j *Job) ([]byte, error) {
 	return c.appendContent(append(j.appendOptions(append(b, " 0"...)), "\n\n"...), j)
 }
 
-// appendOptions appends the options of a header that a new job needs.
+// appendOptions appends the header options of a new job.
 func (j *Job) appendOptions(b []byte) []byte {
 	if j.MaxAttempts > 1 {
 		if j.AckTimeout > 0 {
@@ -77,7 +76,7 @@ func (b *Backoff) appendOption(to []byte) []byte {
 	return append(to, jitter...)
 }
 
-// appendContent appends the last two parts of a record.
+// appendContent appends the last two parts of a record: the attributes and the payload.
 func (c *codec) appendContent(b []byte, j *Job) ([]byte, error) {
 	if j.Group != "" || len(j.Headers) > 0 {
 		encoded, err := json.Marshal(attributes{Group: j.Group, Headers: j.Headers})
@@ -115,7 +114,7 @@ func (c *codec) decode(id, record string) (header, Info, error) {
 	return h, info, nil
 }
 
-// oneLine makes an error's text fit into a record: on one line, in UTF-8, and cut to MaxError
+// oneLine converts an error's text for a record: to one line of valid UTF-8, truncated to MaxError
 // bytes.
 func oneLine(s string) string {
 	s = strings.ToValidUTF8(strings.Map(func(r rune) rune {

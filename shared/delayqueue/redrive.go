@@ -9,12 +9,12 @@ import (
 
 const defaultRedrive = 1000
 
-// RedriveOptions choose the dead jobs to redrive.
+// RedriveOptions select the dead jobs to redrive.
 type RedriveOptions struct {
-	// IDs are the jobs to redrive: 1 to MaxBatch. Nil means the oldest dead jobs.
+	// IDs are the IDs of the jobs to redrive: 1 to MaxBatch. Nil selects the oldest dead jobs.
 	IDs []string
-	// Limit is how many of the oldest dead jobs to redrive at most: 1 to MaxRedrive. Defaults to
-	// 1000. It excludes IDs.
+	// Limit is the maximum number of dead jobs to redrive if IDs is nil: 1 to MaxRedrive. The
+	// default is 1000. IDs and Limit must not both be set.
 	Limit int
 }
 
@@ -24,7 +24,7 @@ func (o *RedriveOptions) normalize() error {
 	case o.Limit < 0 || o.Limit > MaxRedrive:
 		f.Add("limit", "must be 1 to %d", MaxRedrive)
 	case o.IDs != nil && o.Limit != 0:
-		f.Add("limit", "excludes ids: give one of them")
+		f.Add("limit", "must not be combined with ids")
 	}
 	if o.IDs != nil && (len(o.IDs) == 0 || len(o.IDs) > MaxBatch) {
 		f.Add("ids", "must be 1 to %d", MaxBatch)
@@ -38,9 +38,9 @@ func (o *RedriveOptions) normalize() error {
 	return f.Err()
 }
 
-// Redrive schedules dead jobs again: due now, at attempt 0 and without ExpiresAt. It returns how
-// many jobs it moved, also together with an error. IDs of jobs that are not dead are skipped.
-// Errors: [ErrInvalid], [ErrUnavailable].
+// Redrive schedules dead jobs again. They are due now, start at attempt 0, and have no ExpiresAt.
+// Redrive returns the number of jobs that it moved, also if it returns an error. It skips the IDs
+// of jobs that are not dead. Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) Redrive(ctx context.Context, queue string, o RedriveOptions) (moved int64, err error) {
 	if err := checkQueue(queue); err != nil {
 		return 0, err
@@ -77,7 +77,8 @@ func (q *Queues) redriveIDs(ctx context.Context, queue string, shards int, ids [
 	return moved, nil
 }
 
-// redriveOldest moves up to MaxBatch jobs in one call, so that no call blocks Redis for long.
+// redriveOldest redrives up to limit jobs. Each script call moves at most MaxBatch jobs, so that no
+// call blocks Redis for long.
 func (q *Queues) redriveOldest(ctx context.Context, queue string, shards int, limit int64) (moved int64, err error) {
 	for shard := range shards {
 		for moved < limit {
@@ -94,7 +95,8 @@ func (q *Queues) redriveOldest(ctx context.Context, queue string, shards int, li
 	return moved, nil
 }
 
-// redriveShard redrives ids, or up to limit of the oldest dead jobs of a shard if there are none.
+// redriveShard redrives the jobs of a shard with the given IDs. If ids is empty, it redrives up to
+// limit of the shard's oldest dead jobs.
 func (q *Queues) redriveShard(ctx context.Context, queue string, shard int, limit int64, ids []any) (int64, error) {
 	p := placeOf(queue, shard)
 	args := append([]any{wakeChannel, wakeMessage(queue, shard), limit}, ids...)

@@ -15,7 +15,7 @@ type scripts struct {
 	enqueue, claim, accept, requeue, ack, change, maintain, stats, redrive, recordSent, takeOver redisconn.Script
 }
 
-// loadScripts returns the scripts, which are composed once in a process.
+// loadScripts returns the scripts. It composes them once per process.
 var loadScripts = sync.OnceValue(composeScripts) //nolint:gochecknoglobals // a function that never changes
 
 func composeScripts() scripts {

@@ -10,19 +10,20 @@ import (
 
 // Stats are the counts of a queue's jobs by state.
 type Stats struct {
-	// Scheduled jobs are not due yet; Due jobs are, and wait for a dispatcher.
+	// Scheduled is the number of jobs that are not due yet. Due is the number of jobs that are due
+	// and wait for a dispatcher.
 	Scheduled   int64
 	Due         int64
 	Dispatching int64
 	AwaitingAck int64
 	Dead        int64
-	// OldestDue is how long the oldest due job has been due; 0 if none is.
+	// OldestDue is the time since the due time of the oldest due job, or 0 if no job is due.
 	OldestDue time.Duration
 	Paused    bool
 }
 
-// Stats counts a queue's jobs, with one call for each shard and without a scan. Errors:
-// [ErrInvalid], [ErrUnavailable].
+// Stats counts a queue's jobs. It makes one script call for each shard and does not scan the jobs.
+// Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) Stats(ctx context.Context, queue string) (Stats, error) {
 	if err := checkQueue(queue); err != nil {
 		return Stats{}, err
@@ -40,7 +41,7 @@ func (q *Queues) Stats(ctx context.Context, queue string) (Stats, error) {
 			return Stats{}, err
 		}
 		if len(rows) != 7 {
-			return Stats{}, fmt.Errorf("unexpected reply of stats: %v", rows)
+			return Stats{}, fmt.Errorf("unexpected reply from the stats script: %v", rows)
 		}
 		total.Scheduled += number(rows[0])
 		total.Due += number(rows[1])

@@ -8,7 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// wakeChannel is the channel on which scripts publish that a shard has a new first job.
+// wakeChannel is the Redis channel for wake-up messages. Scripts publish one when a job becomes the
+// first to be due in its shard.
 const wakeChannel = "sluice:wake"
 
 // wakeMessage formats the message "<queue> <shard>".
@@ -20,8 +21,9 @@ type Shard struct {
 	Index int
 }
 
-// Wakeups returns a channel of the shards that have a new first job. A wake-up may be lost: poll
-// the shards as well. The channel is closed when ctx ends.
+// Wakeups returns a channel that receives a shard when a job becomes the shard's first to be due,
+// and when a pause of the queue may have ended. Wake-ups can be lost, so the caller must also poll
+// the shards. The channel is closed when ctx ends.
 func (q *Queues) Wakeups(ctx context.Context) <-chan Shard {
 	out := make(chan Shard, 256)
 	pubsub := q.conn.Client().Subscribe(ctx, wakeChannel)
@@ -44,7 +46,8 @@ func (q *Queues) Wakeups(ctx context.Context) <-chan Shard {
 	return out
 }
 
-// wake forwards a message, or drops it if the dispatcher is behind: it polls then.
+// wake forwards a message to out. If out is full, it drops the message, because the dispatcher also
+// polls.
 func wake(out chan<- Shard, message string) {
 	queue, index, _ := strings.Cut(message, " ")
 	shard, err := strconv.Atoi(index)

@@ -1,8 +1,9 @@
-// Package dispatch sends due jobs to SQS. It is the loop around three packages: delayqueue claims
-// due jobs in Redis, sqssender sends them, and jobs moves and sends what the outbox holds.
+// Package dispatch sends due jobs to SQS. Its loop uses three packages: delayqueue claims due jobs
+// in Redis, sqssender sends them, and jobs moves outbox jobs to Redis or, while Redis is
+// unavailable, claims them for sending.
 //
-// A [Dispatcher.Run] works until a newer run has taken over. So its invocations may come late,
-// twice or not at all, without a gap and without a job that is sent twice.
+// A [Dispatcher.Run] works until a newer run has taken over. A late, duplicate or missing
+// invocation therefore causes neither a gap nor a duplicate message.
 package dispatch
 
 import (
@@ -28,12 +29,14 @@ type Config struct {
 	Queues map[string]string
 	// ClaimSize is the maximum number of jobs of one claim. Defaults to 500.
 	ClaimSize int
-	// Lease is how long a dispatcher may take to send what it claimed. Defaults to 30 s.
+	// Lease is the time that a dispatcher has to send the jobs that it claimed. After it, the jobs
+	// can be claimed again. Defaults to 30 s.
 	Lease time.Duration
-	// Poll is the longest time between two claims of a shard. Defaults to 1 s.
+	// Poll is the maximum time between two claims of a shard. Defaults to 1 s.
 	Poll time.Duration
-	// InFlight is the maximum number of claims of one shard that are sent concurrently. With the
-	// sender's own bound it keeps the backlog of one queue from starving the others. Defaults to 4.
+	// InFlight is the maximum number of claims of one shard that are sent concurrently. Together
+	// with the sender's own limit, it prevents the backlog of one queue from starving the other
+	// queues. Defaults to 4.
 	InFlight int
 	// OutboxPoll is the time between two reads of the outbox while Redis is available. Defaults to
 	// 5 s.
@@ -59,7 +62,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Dispatcher holds what its runs share. It is safe for concurrent runs.
+// Dispatcher holds the configuration and the clients that its runs share. It is safe for concurrent
+// runs.
 type Dispatcher struct {
 	cfg     Config
 	jobs    *jobs.Service
@@ -77,7 +81,7 @@ func New(cfg Config, service *jobs.Service, sender Sender, log *slog.Logger,
 	}
 }
 
-// Summary is what a run did.
+// Summary is the result of a run.
 type Summary struct {
 	Generation int64  `json:"generation"`
 	Sent       int64  `json:"sent"`
@@ -85,8 +89,8 @@ type Summary struct {
 	Reason     string `json:"reason"` // why the run ended: "superseded" or "deadline"
 }
 
-// Run works until a newer run has taken over or claiming ends. Then it finishes the jobs in flight,
-// for which it has time until work ends.
+// Run claims and sends jobs until a newer run has taken over or claiming ends. Then it finishes the
+// jobs in flight, at the latest when work ends.
 func (d *Dispatcher) Run(work, claiming context.Context) Summary {
 	claiming, stop := context.WithCancel(claiming)
 	defer stop()
@@ -104,10 +108,10 @@ func (d *Dispatcher) Run(work, claiming context.Context) Summary {
 	return r.summary()
 }
 
-// run is one run.
+// run is the state of one [Dispatcher.Run].
 type run struct {
 	*Dispatcher
-	work       context.Context // ends with the process' time
+	work       context.Context // bounds sending and recording outcomes
 	stop       context.CancelFunc
 	gate       *gate
 	tally      *tally
@@ -131,7 +135,8 @@ func (r *run) summary() Summary {
 	return s
 }
 
-// lead takes over from older runs, beats every Poll, and ends the run when a newer one works.
+// lead gets a generation for the run and sends a heartbeat every Poll. It ends the run when a newer
+// run has sent a heartbeat.
 func (r *run) lead(ctx context.Context) {
 	for ticks := newTicks(r.cfg.Poll); ticks.next(ctx); {
 		r.beat(ctx)
@@ -139,7 +144,8 @@ func (r *run) lead(ctx context.Context) {
 	}
 }
 
-// beat does nothing while Redis is unavailable: then nobody can take over from this run either.
+// beat sends a heartbeat, or ends the run if a newer run has sent one. It does nothing while Redis
+// is unavailable: no newer run can take over then.
 func (r *run) beat(ctx context.Context) {
 	generation, err := r.takeOver(ctx)
 	if err != nil {
@@ -158,14 +164,14 @@ func (r *run) beat(ctx context.Context) {
 	}
 
 	if !r.gate.isOpen() {
-		return // only a run that claims may stop the run before it
+		return // a run that does not claim yet must not end an older run
 	}
 	if r.queues.Beat(ctx, generation) == nil {
 		r.metrics.Emit(nil, telemetry.One("heartbeat", telemetry.Count, 1))
 	}
 }
 
-// takeOver returns the generation of the run, which the first call gets from Redis.
+// takeOver returns the generation of the run. The first successful call gets it from Redis.
 func (r *run) takeOver(ctx context.Context) (int64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

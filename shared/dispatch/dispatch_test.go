@@ -34,7 +34,7 @@ func TestRun(t *testing.T) {
 		require.Equal(t, int64(20), result().Sent)
 	})
 
-	// Without the wake-up the job would wait for the poll, which is ten seconds here.
+	// Without a wake-up, the job would wait for the next poll, up to ten seconds.
 	t.Run("a job that is due before all others wakes the dispatcher", func(t *testing.T) {
 		t.Parallel()
 		h := setup(t, 1)
@@ -42,7 +42,7 @@ func TestRun(t *testing.T) {
 		h.push("orders", time.Hour, "later")
 		end, result := h.run()
 		h.working()
-		<-time.After(300 * time.Millisecond) // it has claimed and waits
+		<-time.After(300 * time.Millisecond) // until the dispatcher has claimed and waits
 		pushed := time.Now()
 		h.push("orders", 0, "now")
 		require.Eventually(t, h.sentTo("orders", 1), 5*time.Second, time.Millisecond)
@@ -51,14 +51,14 @@ func TestRun(t *testing.T) {
 		result()
 	})
 
-	// bullmq and redisson stopped when a wake-up was lost.
+	// BullMQ and Redisson stopped sending jobs when a wake-up was lost.
 	t.Run("finds a job by polling when its wake-up is lost", func(t *testing.T) {
 		t.Parallel()
 		h := setup(t, 1)
 		h.cfg.Poll = 200 * time.Millisecond
 		end, result := h.run()
 		h.working()
-		h.push("orders", 1600*time.Millisecond, "quiet") // due too late for a wake-up
+		h.push("orders", 1600*time.Millisecond, "quiet") // due too late to cause a wake-up
 		require.Eventually(t, h.sentTo("orders", 1), patience, time.Millisecond)
 		j := h.sender.of("orders")[0]
 		require.Less(t, j.at.Sub(j.RunAt), time.Second)
@@ -66,7 +66,8 @@ func TestRun(t *testing.T) {
 		result()
 	})
 
-	// EventBridge fires late, twice or not at all, and its invocations overlap.
+	// EventBridge Scheduler may invoke the function late, twice or not at all, and invocations
+	// overlap.
 	t.Run("overlapping runs hand over without a gap and send each job once", func(t *testing.T) {
 		t.Parallel()
 		h := setup(t, 2)
@@ -87,7 +88,7 @@ func TestRun(t *testing.T) {
 		})
 		var results []func() dispatch.Summary
 		var ends []context.CancelFunc
-		for range 6 { // two of them at the same time
+		for range 6 { // rounds of two concurrent runs
 			for range 2 {
 				end, result := h.run()
 				ends, results = append(ends, end), append(results, result)
@@ -106,7 +107,7 @@ func TestRun(t *testing.T) {
 				superseded++
 			}
 		}
-		require.GreaterOrEqual(t, superseded, len(results)-2, "older runs end when a newer one works")
+		require.GreaterOrEqual(t, superseded, len(results)-2, "older runs end when a newer run works")
 		seen := make(map[string]int)
 		for _, j := range h.sender.of("orders") {
 			seen[j.ID]++
@@ -118,7 +119,7 @@ func TestRun(t *testing.T) {
 		}
 	})
 
-	t.Run("finds what became due while no dispatcher ran", func(t *testing.T) {
+	t.Run("sends the jobs that became due while no dispatcher ran", func(t *testing.T) {
 		t.Parallel()
 		h := setup(t, 2)
 		end, result := h.run()
@@ -132,7 +133,7 @@ func TestRun(t *testing.T) {
 		require.Equal(t, int64(50), result().Sent)
 	})
 
-	// sidekiq #3012: a million jobs due in the same second stalled everything else.
+	// In sidekiq #3012, a million jobs that were due in the same second stalled all other jobs.
 	t.Run("the backlog of one queue does not starve another", func(t *testing.T) {
 		t.Parallel()
 		h := setup(t, 1)
@@ -152,8 +153,8 @@ func TestRun(t *testing.T) {
 		result()
 	})
 
-	// oban #1416: one bad job blocked the staging of every queue.
-	t.Run("a job that SQS can never accept is dead and holds up no other", func(t *testing.T) {
+	// In oban #1416, one bad job blocked every queue.
+	t.Run("a job that SQS can never accept becomes dead and does not block other jobs", func(t *testing.T) {
 		t.Parallel()
 		h := setup(t, 1)
 		h.sender.answer = func(j delayqueue.Claimed) sqssender.Result {
@@ -173,7 +174,7 @@ func TestRun(t *testing.T) {
 		result()
 	})
 
-	t.Run("a refused job is sent again as the same attempt", func(t *testing.T) {
+	t.Run("a refused job is sent again with the same attempt number", func(t *testing.T) {
 		t.Parallel()
 		h := setup(t, 1)
 		var mu sync.Mutex
@@ -196,7 +197,7 @@ func TestRun(t *testing.T) {
 		require.GreaterOrEqual(t, result().Refused, int64(10))
 	})
 
-	// SIGTERM and the approaching deadline end the claiming.
+	// A SIGTERM or an approaching deadline ends claiming.
 	t.Run("finishes the jobs in flight when claiming ends", func(t *testing.T) {
 		t.Parallel()
 		h := setup(t, 1)

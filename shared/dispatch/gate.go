@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// gate holds claims back while it is shut: at the start of a run and after an outage of Redis,
-// until the outbox has been moved to Redis. Otherwise a job that the outbox sent and that is in
-// Redis as well would be sent twice.
+// gate blocks claims while it is shut. It is shut at the start of a run and during an outage of
+// Redis, until the outbox has been moved to Redis. Otherwise a job that was sent from the outbox
+// would be sent again from its copy in Redis.
 type gate struct {
 	mu     sync.Mutex
 	open   bool
@@ -23,7 +23,7 @@ func (g *gate) isOpen() bool {
 	return g.open
 }
 
-// set opens or shuts the gate and reports whether that was a change.
+// set opens or shuts the gate and reports whether the gate changed.
 func (g *gate) set(open bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -39,7 +39,7 @@ func (g *gate) set(open bool) bool {
 	return true
 }
 
-// wait waits until the gate is open, and reports false if ctx ends first.
+// wait waits until the gate is open. It returns false if ctx ends first.
 func (g *gate) wait(ctx context.Context) bool {
 	g.mu.Lock()
 	opened := g.opened
@@ -60,7 +60,7 @@ type ticks struct {
 
 func newTicks(every time.Duration) *ticks { return &ticks{every: every} }
 
-// next waits for the next tick, and reports false if ctx ends first.
+// next waits for the next tick. It returns false if ctx ends first.
 func (t *ticks) next(ctx context.Context) bool {
 	if !t.began {
 		t.began = true
@@ -69,7 +69,7 @@ func (t *ticks) next(ctx context.Context) bool {
 	return sleep(ctx, t.every)
 }
 
-// sleep waits for d, and reports false if ctx ends first.
+// sleep waits for d. It returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

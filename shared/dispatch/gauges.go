@@ -25,7 +25,7 @@ func (r *run) emitQueues(ctx context.Context) {
 	for queue := range r.cfg.Queues {
 		stats, err := r.jobs.Stats(ctx, queue)
 		if err != nil {
-			return // Redis is unavailable, which the missing heartbeat shows
+			return // Redis is unavailable: the missing heartbeat reports it
 		}
 		out := []telemetry.Metric{
 			telemetry.One("depth", telemetry.Count, float64(stats.Scheduled+stats.Due)),

@@ -25,13 +25,13 @@ import (
 func TestMain(m *testing.M) {
 	redisconn.SilenceDriver()
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(
-		"github.com/sivchari/kumo/internal/service/dynamodb.(*MemoryStorage).ttlReaper")) // of the process
+		"github.com/sivchari/kumo/internal/service/dynamodb.(*MemoryStorage).ttlReaper")) // never ends
 }
 
-// sender stands in for SQS. It keeps the jobs that it accepted.
+// sender is a fake SQS. It records the jobs that it accepted.
 type sender struct {
 	answer func(delayqueue.Claimed) sqssender.Result // defaults to accepted
-	pause  time.Duration                             // of each call
+	pause  time.Duration                             // duration of each call
 
 	mu   sync.Mutex
 	sent []sentJob

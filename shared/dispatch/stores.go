@@ -12,16 +12,16 @@ import (
 const (
 	// redisPoll is the ping interval while Redis is unavailable.
 	redisPoll = 200 * time.Millisecond
-	// maxMoveFailures is how many attempts to move the outbox must fail in a row until jobs are
-	// claimed without that.
+	// maxMoveFailures is the number of consecutive failures to move the outbox after which the gate
+	// opens anyway.
 	maxMoveFailures = 3
 )
 
-// watchStores opens the gate when Redis is available and the outbox has been moved there. While
-// Redis is unavailable it sends the due jobs of the outbox.
+// watchStores opens the gate when Redis is available and the outbox has been moved to it. While
+// Redis is unavailable, watchStores sends the due jobs of the outbox.
 //
-// An outbox that cannot be moved holds the gate for maxMoveFailures attempts only: a longer outage
-// of DynamoDB does not hold up the jobs in Redis.
+// An outbox that cannot be moved keeps the gate shut for at most maxMoveFailures attempts, so that
+// a longer outage of DynamoDB does not block the jobs in Redis.
 func (r *run) watchStores(ctx context.Context) {
 	var lastSend time.Time
 	var pauses pauseWatch
@@ -52,8 +52,7 @@ func (r *run) watchStores(ctx context.Context) {
 	}
 }
 
-// restWhileOpen waits for OutboxPoll, or until a worker that found Redis unavailable shuts the
-// gate.
+// restWhileOpen waits for OutboxPoll, or until a worker finds Redis unavailable and shuts the gate.
 func (r *run) restWhileOpen(ctx context.Context) {
 	for end := time.Now().Add(r.cfg.OutboxPoll); time.Now().Before(end) && r.gate.isOpen(); {
 		if !sleep(ctx, min(redisPoll, r.cfg.OutboxPoll)) {
@@ -67,7 +66,7 @@ func (r *run) moveOutbox(ctx context.Context) error {
 	for ctx.Err() == nil {
 		moved, err := r.jobs.MoveToRedis(ctx, r.cfg.Lease)
 		if err != nil {
-			r.log.Error("the outbox cannot be moved to redis: its jobs wait", "cause", err.Error())
+			r.log.Error("the outbox cannot be moved to redis: its jobs are delayed", "cause", err.Error())
 			return err
 		}
 		if moved == 0 {
@@ -106,14 +105,14 @@ func (r *run) sendOutboxJobs(ctx context.Context, queue string, due []delayqueue
 	return accepted
 }
 
-// pauseWatch notices changes of the pauses that DynamoDB has, and makes Redis read them. A call
-// that pauses or resumes a queue while Redis is unavailable reaches DynamoDB only.
+// pauseWatch copies pauses from DynamoDB to Redis when they change: a call that pauses or resumes a
+// queue while Redis is unavailable changes only DynamoDB.
 type pauseWatch struct {
 	read bool
 	last map[string]delayqueue.Pause
 }
 
-// forget makes the next refresh take every pause as changed.
+// forget makes the next refresh copy the pause of every queue.
 func (w *pauseWatch) forget() { *w = pauseWatch{} }
 
 func (w *pauseWatch) refresh(ctx context.Context, r *run) {

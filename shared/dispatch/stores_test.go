@@ -14,12 +14,12 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue"
 )
 
-// durable returns a job that both stores hold.
+// durable returns a durable job, which is stored in Redis and in the outbox.
 func durable(id string, delay time.Duration) delayqueue.Job {
 	return delayqueue.Job{ID: id, Payload: []byte("1"), Delay: delay, Durable: true}
 }
 
-// counts returns how often each job of orders was sent.
+// counts returns the number of times that each job of the queue orders was sent.
 func (h *harness) counts() map[string]int {
 	out := make(map[string]int)
 	for _, j := range h.sender.of("orders") {
@@ -70,14 +70,14 @@ func TestRunWithoutRedis(t *testing.T) {
 		h.push("emails", 0, "sentinel")
 		require.Eventually(t, h.sentTo("emails", 1), patience, time.Millisecond)
 		require.Error(t, h.jobs.Resume(t.Context(), "orders"), "Redis is unavailable")
-		require.Eventually(t, h.sentTo("orders", 2), patience, time.Millisecond, "and DynamoDB has it all the same")
+		require.Eventually(t, h.sentTo("orders", 2), patience, time.Millisecond, "DynamoDB stored the resume")
 		end()
 		result()
 	})
 }
 
-// Each DELETE that comes right after an outage is answered by what becomes of the job: never 404,
-// and never a cancellation of a job that is sent.
+// TestCancelAfterOutage cancels jobs right after an outage. No cancel may return job_not_found, and
+// no job may be both canceled and sent.
 func TestCancelAfterOutage(t *testing.T) {
 	t.Parallel()
 	h := setupStores(t)
@@ -98,7 +98,7 @@ func TestCancelAfterOutage(t *testing.T) {
 				switch {
 				case err == nil:
 					canceled.Store(id, true)
-				case errors.Is(err, delayqueue.ErrUnavailable): // the caller repeats it
+				case errors.Is(err, delayqueue.ErrUnavailable): // the caller retries
 					<-time.After(20 * time.Millisecond)
 					continue
 				case !errors.Is(err, delayqueue.ErrConflict):
@@ -121,7 +121,7 @@ func TestCancelAfterOutage(t *testing.T) {
 			}
 		}
 		return missing == 0
-	}, patience, 10*time.Millisecond, "a job that is not canceled is sent")
+	}, patience, 10*time.Millisecond, "every job that was not canceled is sent")
 	end()
 	result()
 	for id, times := range h.counts() {
@@ -144,7 +144,7 @@ func TestPauseAfterRedisLostItsData(t *testing.T) {
 	}
 	h.push("emails", 0, "sentinel")
 	require.Eventually(t, h.sentTo("emails", 1), patience, time.Millisecond)
-	<-time.After(500 * time.Millisecond) // several polls, and the durable job is due
+	<-time.After(500 * time.Millisecond) // several polls pass, and the durable job becomes due
 	require.Empty(t, h.counts())
 
 	require.NoError(t, h.jobs.Resume(t.Context(), "orders"))
@@ -154,7 +154,8 @@ func TestPauseAfterRedisLostItsData(t *testing.T) {
 	result()
 }
 
-// A call that pauses a queue while it cannot reach Redis is answered 503, and the pause holds.
+// TestPauseThatReachedDynamoDBOnly pauses a queue while Redis hangs: the call fails, but the pause
+// takes effect later.
 func TestPauseThatReachedDynamoDBOnly(t *testing.T) {
 	t.Parallel()
 	h := setupStores(t)

@@ -12,7 +12,7 @@ import (
 // maxSamples is the maximum number of values in one line of CloudWatch's embedded metric format.
 const maxSamples = 100
 
-// tally collects the numbers of a run for each queue until flush emits them.
+// tally counts the jobs of a run by queue and outcome, until flush emits the counts as metrics.
 type tally struct {
 	metrics       *telemetry.Metrics
 	sent, refused atomic.Int64
@@ -30,7 +30,7 @@ func newTally(metrics *telemetry.Metrics) *tally {
 	return &tally{metrics: metrics, queues: make(map[string]*counts)}
 }
 
-// of returns the counts of a queue. The caller holds the lock.
+// of returns the counts of a queue. The caller must hold mu.
 func (t *tally) of(queue string) *counts {
 	if t.queues[queue] == nil {
 		t.queues[queue] = &counts{}
@@ -80,7 +80,7 @@ func (t *tally) maintained(queue string, m delayqueue.Maintained) {
 	c.pruned += m.Pruned
 }
 
-// flush emits the numbers since the last flush. A queue in which nothing happened emits nothing.
+// flush emits the counts since the last flush. It emits nothing for a queue without activity.
 func (t *tally) flush() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,19 +14,24 @@ import (
 )
 
 const (
-	// maintainBatch is the maximum number of jobs of each kind that one Maintain changes.
+	// maintainBatch is the limit of one call to Maintain: at most 500 lapsed leases, 500 ack
+	// timeouts and 500 finished jobs.
 	maintainBatch = 500
-	// coalesce is how long a shard that just had due jobs waits before its next claim, so that a
-	// claim has several jobs when many are due each second.
+	// coalesce is the minimum pause after a claim that returned jobs but was not full, unless a
+	// wake-up arrives. If many jobs become due each second, the pause lets one claim return several
+	// of them.
 	coalesce = time.Millisecond
-	// recordRetry is the first pause before an outcome that Redis did not record is sent again.
+	// recordRetry is the pause before the first retry to record an outcome in Redis. It doubles
+	// with each retry, up to 1 s.
 	recordRetry = 50 * time.Millisecond
-	// refusedFirst and refusedMax bound the backoff of jobs that SQS did not accept.
+	// refusedFirst and refusedMax are the first and the maximum backoff of a job that SQS did not
+	// accept.
 	refusedFirst = 250 * time.Millisecond
 	refusedMax   = time.Minute
 )
 
-// serve runs a worker for each shard of each queue, also for the shards of earlier shard counts.
+// serve runs a worker for each shard of each queue, including shards that only an earlier, higher
+// shard count used.
 func (r *run) serve(ctx context.Context) {
 	if !r.gate.wait(ctx) {
 		return
@@ -47,7 +52,7 @@ func (r *run) serve(ctx context.Context) {
 	for shard := range r.queues.Wakeups(ctx) {
 		select {
 		case wakeups[shard] <- struct{}{}:
-		default: // a shard that is not served, or that will wake up anyway
+		default: // no worker serves the shard, or its wake-up is pending already
 		}
 	}
 	workers.Wait()
@@ -77,7 +82,7 @@ func (w *worker) work(ctx context.Context) {
 	}
 }
 
-// rest waits for a wake-up, for pause or for Poll, whichever is first. It reports false if ctx
+// rest waits for a wake-up, for pause or for Poll, whichever is first. It returns false if ctx
 // ends.
 func (w *worker) rest(ctx context.Context, pause time.Duration) bool {
 	timer := time.NewTimer(min(pause, w.cfg.Poll))
@@ -116,12 +121,13 @@ func (w *worker) maintain(ctx context.Context) {
 		return
 	}
 	if m.More {
-		w.maintained = time.Time{} // continue at the next turn
+		w.maintained = time.Time{} // continue in the next iteration
 	}
 	w.tally.maintained(w.queue, m)
 }
 
-// claim claims due jobs and delivers them in a goroutine. It returns how long nothing will be due.
+// claim claims due jobs and delivers them in a goroutine. It returns the time to wait before the
+// next claim, or 0 if more jobs may be due now.
 func (w *worker) claim(ctx context.Context) (time.Duration, error) {
 	if err := w.inFlight.Acquire(ctx, 1); err != nil {
 		return 0, err
@@ -143,10 +149,11 @@ func (w *worker) claim(ctx context.Context) (time.Duration, error) {
 	return max(coalesce, untilNext(claims)), nil
 }
 
-// untilNext returns how long it is until the next job is due, by Redis' clock.
+// untilNext returns the time until the next job is due, by Redis' clock, or one hour if no job is
+// scheduled.
 func untilNext(c delayqueue.Claims) time.Duration {
 	if c.NextDue.IsZero() {
-		return time.Hour // the caller waits no longer than Poll
+		return time.Hour // the caller waits at most for Poll
 	}
 	return max(0, c.NextDue.Sub(c.Now))
 }
@@ -192,10 +199,11 @@ func (w *worker) deliver(claims delayqueue.Claims, claimed time.Time) {
 	}
 }
 
-// putBack requeues jobs of a paused queue, or of one of which nobody knows whether it is paused.
+// putBack requeues the jobs of a paused queue. If the pause of the queue could not be read, cause
+// is the error.
 func (w *worker) putBack(jobs []delayqueue.Claimed, claimed time.Time, cause error) {
 	if cause != nil {
-		w.log.Error("jobs are not sent: it is unknown whether their queue is paused", "queue", w.queue,
+		w.log.Error("jobs were not sent: the pause of their queue cannot be read", "queue", w.queue,
 			"cause", cause.Error())
 	}
 	refused := make([]delayqueue.Refused, len(jobs))
@@ -208,8 +216,8 @@ func (w *worker) putBack(jobs []delayqueue.Claimed, claimed time.Time, cause err
 	})
 }
 
-// record repeats a write to Redis until it succeeds or the lease has ended. After that the jobs
-// belong to whoever claims them next.
+// record retries a write to Redis until it succeeds or the jobs' lease has ended. After the lease,
+// another claim may return the jobs.
 func (w *worker) record(leaseEnd time.Time, write func(context.Context) error) {
 	for pause := recordRetry; ; pause = min(2*pause, time.Second) {
 		err := write(w.run.work)
@@ -217,15 +225,15 @@ func (w *worker) record(leaseEnd time.Time, write func(context.Context) error) {
 			return
 		}
 		if time.Now().Add(pause).After(leaseEnd) || !sleep(w.run.work, pause) {
-			w.log.Error("the outcome of claimed jobs was not recorded: they are claimed again after their lease",
+			w.log.Error("the outcome of claimed jobs was not recorded: they can be claimed again after their lease",
 				"queue", w.queue, "cause", err.Error())
 			return
 		}
 	}
 }
 
-// refusedDelay is an exponential backoff by the number of claims, with jitter over its last three
-// quarters.
+// refusedDelay returns a backoff that doubles with each claim of a job. Jitter shortens it by up to
+// three quarters.
 func refusedDelay(claims int64) time.Duration {
 	longest := min(refusedMax, refusedFirst<<min(claims-1, 10))
 	return longest/4 + rand.N(longest*3/4)

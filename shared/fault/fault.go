@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Code is the kind of a failure. It is part of the HTTP API, as the member "code" of problem
+// Code identifies the kind of a failure. In the HTTP API, it is the member "code" of problem
 // documents (RFC 9457).
 type Code string
 
@@ -39,9 +39,10 @@ const (
 
 // Field describes one invalid input.
 type Field struct {
-	// Field is where the input is in the body, the query or the path: "rules[1].limit".
+	// Field is the path of the input in the body, such as "rules[1].limit", or its name in the
+	// query or the path.
 	Field string `json:"field"`
-	// Message says what is expected: "must be at least 1".
+	// Message describes a valid input, for example "must be at least 1".
 	Message string `json:"message"`
 }
 
@@ -52,7 +53,8 @@ type Error struct {
 	Detail string
 	// Fields lists the invalid inputs of an invalid_request.
 	Fields []Field
-	// RetryAfter is how long to wait before the same call may succeed. Zero means unknown.
+	// RetryAfter is the time to wait before a retry of the same call may succeed. Zero means
+	// unknown.
 	RetryAfter time.Duration
 	// Extra holds further members of the problem document, such as "holder", "reason" or "state".
 	Extra map[string]any

@@ -33,8 +33,8 @@ func Invalid(field, format string, args ...any) error {
 	return f.Err()
 }
 
-// Join adds the fields of another invalid_request error, except those that it already names, and
-// returns [Fields.Err]. It returns an err of another kind unchanged.
+// Join returns one invalid_request error for the fields of f and of err, without duplicates, or nil
+// if there are none. If err is any other error, Join returns err unchanged.
 func (f Fields) Join(err error) error {
 	var other *Error
 	if err != nil && (!errors.As(err, &other) || other.Code != InvalidRequest) {

@@ -1,6 +1,6 @@
 package fault
 
-// NameMessage is the message of a field that is no valid name.
+// NameMessage is the message for a field that is not a valid name.
 const NameMessage = "must start with a letter or digit, hold only letters, digits and . _ : -, " +
 	"and be 1 to 128 characters long"
 

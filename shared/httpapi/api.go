@@ -18,7 +18,7 @@ import (
 )
 
 // HandlerFunc answers a request, or returns an error, which the API answers with a problem
-// document. A handler that returns an error must not have written anything.
+// document. A handler must not return an error after it has written to w.
 type HandlerFunc func(w http.ResponseWriter, r *http.Request) error
 
 // API is an [http.Handler] for a set of routes.
@@ -33,8 +33,8 @@ func New(log *slog.Logger, metrics *telemetry.Metrics) *API {
 	return &API{mux: http.NewServeMux(), log: log, metrics: metrics}
 }
 
-// Handle adds a route. The pattern is one of [http.ServeMux] and includes the method, for example
-// "POST /v1/locks/{name}/acquire".
+// Handle adds a route. The pattern has the syntax of [http.ServeMux] and includes the method, for
+// example "POST /v1/locks/{name}/acquire".
 func (a *API) Handle(pattern string, h HandlerFunc) {
 	a.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
@@ -68,15 +68,15 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mux.ServeHTTP(rec, r) // not handler.ServeHTTP: the mux sets the path values
 }
 
-// unrouted answers a request that no pattern matches, with 405 and Allow if the mux would, and with
-// 404 otherwise.
+// unrouted answers a request that no pattern matches: with 405 and the header Allow if the path
+// supports other methods, and with 404 otherwise.
 func (a *API) unrouted(w http.ResponseWriter, r *http.Request, handler http.Handler) {
 	probe := &discard{header: make(http.Header)}
 	handler.ServeHTTP(probe, r)
 	if probe.status == http.StatusMethodNotAllowed {
 		allow := probe.header.Get("Allow")
 		w.Header().Set("Allow", allow)
-		a.fail(w, r, fault.New(fault.MethodNotAllowed, "%s is not allowed here; allowed are %s", r.Method, allow))
+		a.fail(w, r, fault.New(fault.MethodNotAllowed, "method %s is not allowed; use %s", r.Method, allow))
 		return
 	}
 	a.fail(w, r, fault.New(fault.NotFound, "no route for %s %s", r.Method, r.URL.Path))
@@ -131,7 +131,8 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return r.ResponseWriter.Write(b)
 }
 
-// discard records the status and the headers of the mux's own answer, and drops its body.
+// discard is a response writer that records the status and the headers of the mux's own answer, and
+// drops its body.
 type discard struct {
 	header http.Header
 	status int

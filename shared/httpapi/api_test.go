@@ -70,7 +70,7 @@ func TestAPI(t *testing.T) {
 				status: http.StatusServiceUnavailable, code: "store_unavailable",
 				header: map[string]string{"Retry-After": "1"},
 			},
-			"an ended request is deadline_exceeded": {
+			"a request past its deadline is deadline_exceeded": {
 				err: context.DeadlineExceeded, status: http.StatusGatewayTimeout, code: "deadline_exceeded",
 			},
 			"any other error is internal and hides its text": {
@@ -117,11 +117,11 @@ func TestAPI(t *testing.T) {
 			status         int
 			allow          string
 		}{
-			"a route answers":                     {http.MethodGet, "/v1/locks/a", 200, ""},
-			"another path is 404":                 {http.MethodGet, "/v2/locks/a", 404, ""},
-			"a trailing slash is another path":    {http.MethodGet, "/v1/locks/a/", 404, ""},
+			"a known route is 200":                {http.MethodGet, "/v1/locks/a", 200, ""},
+			"an unknown path is 404":              {http.MethodGet, "/v2/locks/a", 404, ""},
+			"a trailing slash is 404":             {http.MethodGet, "/v1/locks/a/", 404, ""},
 			"a path that would be cleaned is 404": {http.MethodGet, "/v1//locks/a", 404, ""},
-			"another method is 405":               {http.MethodPost, "/v1/locks/a", 405, "DELETE, GET, HEAD"},
+			"an unsupported method is 405":        {http.MethodPost, "/v1/locks/a", 405, "DELETE, GET, HEAD"},
 			"an invented method is 405":           {"BREW", "/v1/locks/a", 405, "DELETE, GET, HEAD"},
 		} {
 			t.Run(name, func(t *testing.T) {

@@ -16,11 +16,11 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// MaxBody is the largest request body, in bytes.
+// MaxBody is the maximum size of a request body, in bytes.
 const MaxBody = 1 << 20
 
-// Decode decodes the JSON object in r's body into a struct, to which into points. An empty body is
-// an empty object.
+// Decode decodes the JSON object in r's body into the struct that into points to. It treats an
+// empty body as an empty object.
 //
 // Decode refuses unknown members, members that differ in case, duplicate members, wrong types,
 // invalid UTF-8 and anything after the object; the error names the field. Errors: invalid_request,
@@ -132,8 +132,8 @@ func isIndex(s string) bool {
 	return s != ""
 }
 
-// Query parses the query of r. It refuses parameters other than the allowed ones and duplicates.
-// Errors: invalid_request.
+// Query parses the query of r. It refuses duplicate parameters and parameters that are not in
+// allowed. Errors: invalid_request.
 func Query(r *http.Request, allowed ...string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -163,6 +163,7 @@ func Write(w http.ResponseWriter, status int, body any) error {
 	return nil
 }
 
-// Degraded marks a response that was produced while a store was unavailable. mode names how, for
-// example "limiter-local". Call it before writing.
+// Degraded sets the header Sluice-Degraded, which marks a response that was produced while a store
+// was unavailable. mode names the fallback, for example "limiter-local". Call Degraded before you
+// write the response.
 func Degraded(w http.ResponseWriter, mode string) { w.Header().Set("Sluice-Degraded", mode) }

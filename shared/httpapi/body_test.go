@@ -77,10 +77,10 @@ func TestDecode(t *testing.T) {
 			code: fault.PayloadTooLarge},
 		"a charset of UTF-8 is accepted": {body: `{"ttl_ms": 5}`,
 			contentType: "application/json; charset=UTF-8"},
-		"an empty body is an empty object": {body: ``},
-		"white space is an empty object":   {body: " \n", contentType: "text/plain"},
-		"a null field is left out":         {body: `{"ttl_ms": null}`},
-		"1.0 is a whole number":            {body: `{"share": 1.0}`},
+		"an empty body is an empty object":     {body: ``},
+		"white space is an empty object":       {body: " \n", contentType: "text/plain"},
+		"a null field is like an absent field": {body: `{"ttl_ms": null}`},
+		"1.0 is a whole number":                {body: `{"share": 1.0}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -143,7 +143,7 @@ func FuzzDecode(f *testing.F) {
 		var into request
 		err := httpapi.Decode(r, &into)
 		if err != nil && fault.CodeOf(err) != fault.InvalidRequest && fault.CodeOf(err) != fault.PayloadTooLarge {
-			t.Fatalf("bad input must not be a defect: %v", err)
+			t.Fatalf("invalid input must not cause an internal error: %v", err)
 		}
 	})
 }

@@ -37,7 +37,7 @@ func callOf(ctx context.Context) *call {
 	return &call{}
 }
 
-// RequestID returns the ID of the request, which the response has in X-Request-Id.
+// RequestID returns the ID of the request. The response has it in the header X-Request-Id.
 func RequestID(ctx context.Context) string { return callOf(ctx).requestID }
 
 // Caller returns the IAM ARN of the caller, or "" if the request is not signed.

@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 )
 
-// answerMargin is how long before the deadline of the function a request ends, so that there is
-// time to answer 504.
+// answerMargin is the time between the deadline of a request and the later deadline of the
+// function. It leaves time to answer 504.
 const answerMargin = 300 * time.Millisecond
 
 // Lambda adapts h to the events of API Gateway's HTTP APIs, payload format 2.0. See
@@ -67,7 +67,7 @@ func request(ctx context.Context, e events.APIGatewayV2HTTPRequest) (*http.Reque
 	return r.WithContext(ctx), nil
 }
 
-// response records what a handler writes.
+// response records the status, the headers and the body that a handler writes.
 type response struct {
 	header http.Header
 	status int
@@ -87,7 +87,7 @@ func (w *response) Write(b []byte) (int, error) {
 	return w.body.Write(b)
 }
 
-// event converts the response to an event. Every body is UTF-8 text, so it is not base64.
+// event converts the response to an event. Every body is UTF-8 text and needs no base64 encoding.
 func (w *response) event() events.APIGatewayV2HTTPResponse {
 	w.WriteHeader(http.StatusOK)
 	headers := make(map[string]string, len(w.header))

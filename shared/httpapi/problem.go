@@ -42,7 +42,7 @@ func statusOf(code fault.Code) int {
 	}
 }
 
-// titleOf returns the title of the problem documents of a code.
+// titleOf returns the title of problem documents with a code.
 func titleOf(code fault.Code) string { //nolint:cyclop // one line for each code of the contract
 	switch code {
 	case fault.InvalidRequest:
@@ -80,11 +80,12 @@ func titleOf(code fault.Code) string { //nolint:cyclop // one line for each code
 	}
 }
 
-// internalDetail is the detail of every defect. Its cause is in the log.
+// internalDetail is the detail of every internal error. Only the log contains the cause.
 const internalDetail = "unexpected error; report it with the request ID"
 
-// asFault converts any error into one that a caller may see. An error that is not a [fault.Error]
-// becomes deadline_exceeded if the request's context has ended, and internal otherwise.
+// asFault converts any error to an error that a caller may see. An error that is not a
+// [fault.Error] becomes deadline_exceeded if the request's context has ended, and internal
+// otherwise.
 func asFault(err error) *fault.Error {
 	var f *fault.Error
 	switch {
@@ -119,7 +120,8 @@ func Problem(f *fault.Error, requestID string) map[string]any {
 	return doc
 }
 
-// ProblemOf is [Problem] for any error. The document of a defect contains nothing of its cause.
+// ProblemOf returns the problem document of any error. The document of an internal error does not
+// disclose its cause.
 func ProblemOf(err error, requestID string) map[string]any { return Problem(asFault(err), requestID) }
 
 func writeProblem(w http.ResponseWriter, f *fault.Error, requestID string) {

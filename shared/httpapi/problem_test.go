@@ -11,7 +11,7 @@ import (
 	"github.com/sluicehq/sluice/shared/httpapi"
 )
 
-// docs/api.md lists every code with its status and title.
+// TestProblem requires that docs/api.md lists every code with its status and title.
 func TestProblem(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/api.md")

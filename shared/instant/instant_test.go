@@ -21,7 +21,7 @@ func TestParse(t *testing.T) {
 		"rounds microseconds up":               {"2026-12-01T10:00:00.123001Z", "2026-12-01T10:00:00.124Z"},
 		"carries over to the next second":      {"2026-12-01T10:00:00.9999Z", "2026-12-01T10:00:01.000Z"},
 		"converts an offset to UTC":            {"2026-12-01T12:00:00+02:00", "2026-12-01T10:00:00.000Z"},
-		"rounds up before the Unix epoch, too": {"1969-12-31T23:59:59.9995Z", "1970-01-01T00:00:00.000Z"},
+		"also rounds up before the Unix epoch": {"1969-12-31T23:59:59.9995Z", "1970-01-01T00:00:00.000Z"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

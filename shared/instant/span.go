@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Milliseconds converts ms to a duration. A number that a duration cannot hold becomes the longest
-// duration of its sign in whole milliseconds, so that a check of a range still refuses it.
+// Milliseconds converts ms to a duration. A number that overflows becomes the longest duration in
+// whole milliseconds with the same sign, so that range checks still refuse it.
 func Milliseconds(ms int64) time.Duration {
 	const longest = math.MaxInt64 / int64(time.Millisecond)
 	return time.Duration(max(-longest, min(ms, longest))) * time.Millisecond

@@ -13,8 +13,8 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// Result is the outcome of one job. After store_unavailable the job may be stored although the
-// answer was lost: enqueue it again under the same ID.
+// Result is the outcome of enqueuing one job. After the error store_unavailable, the job may or may
+// not be stored: enqueue it again with the same ID.
 type Result struct {
 	delayqueue.Result
 
@@ -24,11 +24,11 @@ type Result struct {
 
 // Enqueue enqueues jobs of one queue and returns a result for each, in order. Each job succeeds or
 // fails independently of the others. Durable jobs are written to the outbox first and then to
-// Redis; other jobs are written to Redis, or to the outbox if Redis is unavailable.
+// Redis; plain jobs are written to Redis, or to the outbox if Redis is unavailable.
 //
-// Durable and other jobs are written concurrently, so that a batch of both waits for an
-// unresponsive Redis only once. Other jobs that share an ID with a durable job of the batch follow
-// it, and so are duplicates of it.
+// Durable and plain jobs are written concurrently, so that a mixed batch waits for an unresponsive
+// Redis only once. A plain job that shares its ID with a durable job of the batch is written after
+// the durable job, and becomes a duplicate of it.
 func (s *Service) Enqueue(ctx context.Context, queue string, jobs []delayqueue.Job) []Result {
 	results := make([]Result, len(jobs))
 	for i := range jobs {
@@ -44,7 +44,8 @@ func (s *Service) Enqueue(ctx context.Context, queue string, jobs []delayqueue.J
 	return results
 }
 
-// split sorts valid jobs by the way they are enqueued.
+// split groups the valid jobs: durable jobs, plain jobs, and plain jobs that share an ID with a
+// durable job (plainAfter).
 func split(results []Result) (durable, plain, plainAfter []*Result) {
 	durableIDs := make(map[string]bool)
 	for i := range results {
@@ -66,8 +67,8 @@ func split(results []Result) (durable, plain, plainAfter []*Result) {
 	return durable, plain, plainAfter
 }
 
-// concurrently runs two functions and returns when both have ended. A panic of the first becomes a
-// panic of the caller, with the first one's stack.
+// concurrently runs two functions and returns when both have returned. If first panics,
+// concurrently panics with the value and the stack of that panic.
 func concurrently(first, second func()) {
 	panicked := make(chan any, 1)
 	go func() {
@@ -104,8 +105,9 @@ func (s *Service) enqueuePlain(ctx context.Context, queue string, results []*Res
 	})
 }
 
-// enqueueDurable writes jobs to the outbox and then to Redis. If the outbox already has the ID,
-// Redis is left alone: this call's content may differ, and the dispatcher moves the existing job.
+// enqueueDurable writes jobs to the outbox and then to Redis. If the outbox already has a job's ID,
+// enqueueDurable does not write to Redis: the existing job may have different content, and the
+// dispatcher moves it to Redis.
 func (s *Service) enqueueDurable(ctx context.Context, queue string, results []*Result) {
 	if s.outbox == nil {
 		for _, r := range results {
@@ -119,7 +121,7 @@ func (s *Service) enqueueDurable(ctx context.Context, queue string, results []*R
 	var added []*Result
 	for _, r := range results {
 		if r.Err == nil && !r.Enqueued.Duplicate {
-			r.Job.RunAt, r.Job.Delay = r.Enqueued.RunAt, 0 // one due time in both stores
+			r.Job.RunAt, r.Job.Delay = r.Enqueued.RunAt, 0 // the same due time in both stores
 			added = append(added, r)
 		}
 	}
@@ -141,20 +143,21 @@ func (s *Service) enqueueDurable(ctx context.Context, queue string, results []*R
 	s.removeSuperfluous(ctx, queue, superfluous)
 }
 
-// isCopyOf reports whether the job that Redis has is the one that was just added to the outbox: a
-// dispatcher moved it first, or a lost answer made the driver send it twice.
+// isCopyOf reports whether the job in Redis is a copy of the job that was just added to the outbox.
+// Redis has such a copy if a dispatcher moved the job first, or if the driver sent the write again
+// after a lost answer.
 func isCopyOf(inRedis delayqueue.Enqueued) bool {
 	return inRedis.Durable && !inRedis.Differs && awaitsFirstSend(inRedis)
 }
 
-// awaitsFirstSend reports whether SQS has not accepted any attempt of a job.
+// awaitsFirstSend reports whether a job still waits for SQS to accept its first attempt.
 func awaitsFirstSend(e delayqueue.Enqueued) bool {
 	return e.State == delayqueue.Scheduled && e.Attempt == 0 || e.State == delayqueue.Dispatching && e.Attempt <= 1
 }
 
-// removeSuperfluous removes items that were just added although Redis already has another job of
-// their ID: during a later outage they would be sent again. The dispatcher removes an item for
-// which this fails.
+// removeSuperfluous removes outbox items that were just added although Redis already had a job with
+// their ID: during a later outage, the items would be sent as duplicates. If a removal fails, the
+// dispatcher removes the item later.
 func (s *Service) removeSuperfluous(ctx context.Context, queue string, results []*Result) {
 	forEach(s.fanOut, results, func(r *Result) {
 		if err := s.outbox.RemoveID(ctx, queue, r.Job.ID); err != nil {

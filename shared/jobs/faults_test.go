@@ -43,7 +43,8 @@ func (c *cluster) table(t testing.TB) string {
 	return c.aws.CreateTable(t, outbox.TableInput(redistest.Name("outbox")))
 }
 
-// process is a process that uses the Service: every call of a store goes through its faults.
+// process simulates a process that uses the Service. Its calls to the stores go through faults,
+// which can make them fail.
 type process struct {
 	*Service
 	faults
@@ -64,32 +65,32 @@ func (c *cluster) start(t testingT, table string) *process {
 	options := c.aws.DynamoDB.Options()
 	options.Retryer, options.HTTPClient = aws.NopRetryer{}, &p.faults
 	p.Service = New(queues, outbox.New(dynamodb.New(options), table), slog.New(slog.DiscardHandler))
-	p.fanOut = 1 // the calls of an operation come in one order
+	p.fanOut = 1 // makes the order of an operation's calls deterministic
 	p.hold = 0
 	return p
 }
 
-// failure is what happens to one call of a store.
+// failure is the way in which one call to a store fails.
 type failure int
 
 const (
 	none    failure = iota
-	refused         // the store never gets the call
-	lost            // the store carries the call out, and its answer is lost
+	refused         // the store does not receive the call
+	lost            // the store executes the call, but its answer is lost
 
 )
 
 var errUnreachable = &net.OpError{Op: "read", Net: "tcp", Err: errors.New("unreachable")}
 
-// faults makes the calls of a process fail. It is a hook of the Redis client and the HTTP client of
-// DynamoDB.
+// faults makes the calls of a process fail. It is a hook of the process's Redis client and the HTTP
+// client of its DynamoDB client.
 type faults struct {
 	mu                    sync.Mutex
 	redisDown, dynamoDown bool
-	calls                 int           // since the script began
+	calls                 int           // number of calls since run began
 	query                 bool          // the last call was a query
-	script                map[int]event // by the number of the call
-	injected              int           // events that happened
+	script                map[int]event // events by the index of the call
+	injected              int           // number of failures so far
 }
 
 type event struct {
@@ -97,7 +98,8 @@ type event struct {
 	do      func() // before the call
 }
 
-// run runs an operation of the process whose calls follow a script.
+// run runs an operation of the process. script maps the index of a call within the operation to an
+// event.
 func (f *faults) run(script map[int]event, operation func()) {
 	f.mu.Lock()
 	f.calls, f.query, f.script = 0, false, script
@@ -108,7 +110,8 @@ func (f *faults) run(script map[int]event, operation func()) {
 	f.mu.Unlock()
 }
 
-// next returns the failure of the next call. Queries in a row count as one call.
+// next runs the event of the next call and returns the failure of the call. It counts consecutive
+// queries as one call.
 func (f *faults) next(down *bool, query bool) failure {
 	f.mu.Lock()
 	var e event

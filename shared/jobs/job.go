@@ -11,8 +11,8 @@ import (
 
 // Get reads a job. Errors: job_not_found, store_unavailable.
 //
-// The order is Redis, the outbox, and Redis again, because the job may move to Redis between the
-// first two reads.
+// Get reads Redis, then the outbox, and then Redis again, because the job may move to Redis between
+// the first two reads.
 func (s *Service) Get(ctx context.Context, queue, id string) (delayqueue.Info, error) {
 	info, err := s.queues.Get(ctx, queue, id)
 	if !isNotFound(err) {
@@ -40,15 +40,16 @@ func infoOf(item *outbox.Item) delayqueue.Info {
 }
 
 // Cancel cancels a scheduled job. Canceling it again succeeds. Errors: job_not_found; job_conflict
-// if the job is no longer scheduled; store_unavailable, after which the job may be canceled or not.
+// if the job is no longer scheduled; store_unavailable, after which the job may or may not be
+// canceled.
 func (s *Service) Cancel(ctx context.Context, queue, id string) (delayqueue.Info, error) {
 	cancel := func() (delayqueue.Info, error) { return s.queues.Cancel(ctx, queue, id) }
 
 	return s.change(ctx, queue, id, cancel, func(item *outbox.Item) (delayqueue.Info, error) {
 		info, err := cancel()
 		if isNotFound(err) {
-			// Redis remembers the cancellation. A mover that lost its claim to this call finds it
-			// there and enqueues nothing.
+			// Record the cancellation in Redis: a mover that lost its claim to this call then finds
+			// the canceled job in Redis and enqueues nothing.
 			if err = s.queues.RecordCanceled(ctx, queue, item.Job); err == nil {
 				info, err = cancel()
 			}
@@ -60,9 +61,9 @@ func (s *Service) Cancel(ctx context.Context, queue, id string) (delayqueue.Info
 	})
 }
 
-// Reschedule changes a scheduled job, which keeps its ID, and returns it. Errors: job_not_found;
-// job_conflict if the job is no longer scheduled; store_unavailable, after which the job may be
-// changed or not.
+// Reschedule changes the due time or the payload of a scheduled job and returns the job. Errors:
+// job_not_found; job_conflict if the job is no longer scheduled; store_unavailable, after which the
+// job may or may not be changed.
 func (s *Service) Reschedule(ctx context.Context, queue, id string,
 	change delayqueue.Change) (delayqueue.Info, error) {
 	change, err := change.Normalize()
@@ -91,11 +92,11 @@ func (s *Service) Reschedule(ctx context.Context, queue, id string,
 	return s.queues.Get(ctx, queue, id)
 }
 
-// change changes a job wherever it is: inRedis if only Redis can have it, and inBoth with a claimed
-// item of the outbox otherwise.
+// change changes a job in the stores that have it. If the outbox has an item of the job, change
+// claims the item and calls inBoth; otherwise it calls inRedis.
 //
-// The outbox is read first. A job moves from the outbox to Redis only, so a job that is in neither
-// does not exist.
+// change reads the outbox first: jobs move only from the outbox to Redis, so a job that it finds in
+// neither store does not exist.
 func (s *Service) change(ctx context.Context, queue, id string, inRedis func() (delayqueue.Info, error),
 	inBoth func(*outbox.Item) (delayqueue.Info, error)) (delayqueue.Info, error) {
 	for range maxRaces {
@@ -137,7 +138,7 @@ func (s *Service) changeItem(ctx context.Context, item *outbox.Item, inRedis fun
 }
 
 // Ack records that an attempt succeeded. Errors: job_not_found; job_conflict if the job does not
-// await the acknowledgement of that attempt; store_unavailable.
+// await an acknowledgement of this attempt; store_unavailable.
 func (s *Service) Ack(ctx context.Context, queue, id string, attempt int) (delayqueue.Info, error) {
 	return s.acknowledge(ctx, queue, id, func() (delayqueue.Info, error) {
 		return s.queues.Ack(ctx, queue, id, attempt)
@@ -145,7 +146,7 @@ func (s *Service) Ack(ctx context.Context, queue, id string, attempt int) (delay
 }
 
 // Nack records that an attempt failed. The job is scheduled again, or is dead after its last
-// attempt. Errors: those of Ack.
+// attempt. Errors: the same as Ack.
 func (s *Service) Nack(ctx context.Context, queue, id string, attempt int,
 	o delayqueue.NackOptions) (delayqueue.Info, error) {
 	return s.acknowledge(ctx, queue, id, func() (delayqueue.Info, error) {
@@ -153,8 +154,8 @@ func (s *Service) Nack(ctx context.Context, queue, id string, attempt int,
 	})
 }
 
-// acknowledge acknowledges an attempt in Redis. If Redis has no record that the job was ever sent,
-// the outbox may have sent it: then acknowledge records that in Redis and tries again.
+// acknowledge acknowledges an attempt in Redis. If Redis has no record that the job was sent, but
+// the job was sent from the outbox, acknowledge records the sending in Redis and tries again.
 func (s *Service) acknowledge(ctx context.Context, queue, id string,
 	inRedis func() (delayqueue.Info, error)) (delayqueue.Info, error) {
 	info, err := inRedis()

@@ -63,7 +63,7 @@ func TestCancel(t *testing.T) {
 		require.Zero(t, f.move())
 		require.Empty(t, f.claim())
 		require.Empty(t, f.sendDue(true))
-		require.Equal(t, delayqueue.Canceled, f.state("a"), "Redis remembers it")
+		require.Equal(t, delayqueue.Canceled, f.state("a"), "Redis has recorded the cancellation")
 
 		_, err = f.Cancel(t.Context(), queue, "a")
 		require.NoError(t, err, "canceling it again succeeds")
@@ -95,7 +95,7 @@ func TestCancel(t *testing.T) {
 		_, err = f.Cancel(t.Context(), queue, "a")
 		require.ErrorIs(t, err, delayqueue.ErrConflict)
 		require.Equal(t, delayqueue.Dispatched, f.state("a"))
-		require.False(t, f.inOutbox("a"), "Redis has recorded it")
+		require.False(t, f.inOutbox("a"), "Redis has recorded that the job was sent")
 	})
 
 	t.Run("a sent job with a copy in Redis is a conflict", func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestCancel(t *testing.T) {
 		require.Empty(t, f.claim(), "the copy is not sent")
 	})
 
-	t.Run("a store that is unavailable changes nothing", func(t *testing.T) {
+	t.Run("while a store is unavailable, nothing changes", func(t *testing.T) {
 		f := newFixture(t)
 		f.push(delayqueue.Job{ID: "a", Delay: far, Durable: true})
 		for _, down := range []*bool{&f.redisDown, &f.dynamoDown} {

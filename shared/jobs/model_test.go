@@ -11,7 +11,8 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue"
 )
 
-// Random operations of several processes, while stores fail, lose answers and lose data.
+// TestModel runs random operations of several processes while stores fail, lose answers and lose
+// data.
 func TestModel(t *testing.T) {
 	c := startCluster(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -24,7 +25,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// model draws the operations of a world.
+// model draws random operations and runs them in a world.
 type model struct {
 	*rapid.T
 	*world
@@ -47,7 +48,7 @@ func (m *model) step() {
 	}
 }
 
-// script draws what happens during an operation: calls fail, and other processes work.
+// script draws the events during an operation: failing calls, and operations of other processes.
 func (m *model) script() map[int]event {
 	script := make(map[int]event)
 	for range rapid.SampledFrom([]int{0, 1, 1, 2}).Draw(m.T, "events") {
@@ -67,7 +68,7 @@ func (m *model) script() map[int]event {
 	return script
 }
 
-// call draws a call of the API.
+// call draws an API call.
 func (m *model) call() func(*process) {
 	id := rapid.SampledFrom([]string{"a", "b"}).Draw(m.T, "job")
 	delay := rapid.SampledFrom([]time.Duration{0, far}).Draw(m.T, "delay")

@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// moveBatch is how many items of each kind MoveToRedis reads.
+	// moveBatch is the maximum number of items of each kind that one MoveToRedis moves.
 	moveBatch = 100
-	// durableAhead is how long before its due time a durable job is checked to be in Redis.
+	// durableAhead is the lead time: MoveToRedis ensures that a durable job is in Redis this long
+	// before it is due.
 	durableAhead = 2 * time.Minute
 )
 
-// MoveToRedis moves a batch of the outbox to Redis and returns how many items it moved; 0 means
-// that nothing is left to move for now. Sent jobs are recorded in Redis, and the others are
-// enqueued there. Durable items stay until their job is sent. Errors: store_unavailable, if the
-// outbox cannot be read or a sent job was not recorded: until it is, Redis may hand out that job
-// again.
+// MoveToRedis moves a batch of outbox items to Redis and returns the number of moved items; 0 means
+// that no item is left to move now. It records sent jobs in Redis and enqueues all other jobs
+// there. The item of a durable job stays in the outbox until the job is sent. Errors:
+// store_unavailable, if the outbox cannot be read or a sent job was not recorded. Until a sent job
+// is recorded, Redis may hand it out again.
 func (s *Service) MoveToRedis(ctx context.Context, lease time.Duration) (int, error) {
 	if s.outbox == nil {
 		return 0, nil
@@ -64,7 +65,8 @@ func (s *Service) moveItem(ctx context.Context, item *outbox.Item, lease time.Du
 	return s.outbox.Remove(ctx, item)
 }
 
-// enqueueItem enqueues the job of a claimed item in Redis, unless Redis has its ID already.
+// enqueueItem enqueues the job of a claimed item in Redis, unless Redis already has a job with its
+// ID.
 func (s *Service) enqueueItem(ctx context.Context, item *outbox.Item) (delayqueue.Enqueued, error) {
 	job := item.Job
 	job.Durable = item.Durable
@@ -80,8 +82,8 @@ func (s *Service) recordSent(ctx context.Context, item *outbox.Item) error {
 	return s.outbox.Remove(ctx, item)
 }
 
-// RemoveSent removes the outbox copies of jobs that were sent from Redis. MoveToRedis removes a
-// copy for which this fails.
+// RemoveSent removes the outbox copies of jobs that were sent from Redis. If a removal fails,
+// MoveToRedis removes the copy later.
 func (s *Service) RemoveSent(ctx context.Context, queue string, jobs []delayqueue.Claimed) {
 	if s.outbox == nil {
 		return
@@ -94,7 +96,7 @@ func (s *Service) RemoveSent(ctx context.Context, queue string, jobs []delayqueu
 	}
 	forEach(s.fanOut, durable, func(id string) {
 		if err := s.outbox.RemoveID(ctx, queue, id); err != nil {
-			s.log.WarnContext(ctx, "a durable job was sent and stays in the outbox for now",
+			s.log.WarnContext(ctx, "a durable job was sent, but is still in the outbox; it is removed later",
 				"queue", queue, "job", id, "cause", err.Error())
 		}
 	})

@@ -16,19 +16,19 @@ func TestMoveToRedis(t *testing.T) {
 		f.push(delayqueue.Job{ID: "a", Durable: true})
 		require.Equal(t, 1, f.move())
 		require.True(t, f.inOutbox("a"))
-		require.Zero(t, f.move(), "it is not looked at again for now")
+		require.Zero(t, f.move(), "the item is not checked again for one minute")
 
 		claims, err := f.queues.Claim(t.Context(), queue, 0, 1, time.Minute)
 		require.NoError(t, err)
 		require.Len(t, claims.Jobs, 1)
-		require.True(t, f.inOutbox("a"), "it may still be refused")
+		require.True(t, f.inOutbox("a"), "SQS may still refuse the job")
 		_, err = f.queues.Accept(t.Context(), queue, 0, claims.Jobs)
 		require.NoError(t, err)
 		f.RemoveSent(t.Context(), queue, claims.Jobs)
 		require.False(t, f.inOutbox("a"))
 	})
 
-	t.Run("a durable job returns to a Redis that lost its data", func(t *testing.T) {
+	t.Run("a durable job is restored after Redis lost its data", func(t *testing.T) {
 		f := newFixture(t)
 		f.push(delayqueue.Job{ID: "a", Durable: true})
 		f.flush()

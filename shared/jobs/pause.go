@@ -7,10 +7,10 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue"
 )
 
-// Pause stops the sending of a queue's jobs until a time, or until Resume if that is the zero time.
-// DynamoDB stores the pause, and Redis enforces it from then on. Errors: invalid_request if the
-// time is out of range; store_unavailable: if only Redis is unavailable, the pause is stored and
-// takes effect when Redis is back.
+// Pause stops the sending of a queue's jobs until a given time, or until Resume if until is the
+// zero time. DynamoDB stores the pause, and Redis enforces it. Errors: invalid_request if until is
+// out of range; store_unavailable. If only Redis is unavailable, the pause is stored and takes
+// effect when Redis is available again.
 func (s *Service) Pause(ctx context.Context, queue string, until time.Time) error {
 	pause, err := delayqueue.Pause{Paused: true, Until: until}.Normalize()
 	if err != nil {
@@ -25,8 +25,8 @@ func (s *Service) Pause(ctx context.Context, queue string, until time.Time) erro
 	return s.ReloadPause(ctx, queue)
 }
 
-// Resume ends a pause, in DynamoDB and then in Redis. Errors: store_unavailable; if only Redis is
-// unavailable, the queue resumes when Redis is back.
+// Resume ends a pause, in DynamoDB and then in Redis. Errors: store_unavailable. If only Redis is
+// unavailable, the queue resumes when Redis is available again.
 func (s *Service) Resume(ctx context.Context, queue string) error {
 	if s.outbox == nil {
 		return s.queues.Resume(ctx, queue)
@@ -37,7 +37,7 @@ func (s *Service) Resume(ctx context.Context, queue string) error {
 	return s.ReloadPause(ctx, queue)
 }
 
-// Pauses reads from DynamoDB which queues are paused. Errors: store_unavailable.
+// Pauses reads the paused queues from DynamoDB. Errors: store_unavailable.
 func (s *Service) Pauses(ctx context.Context) (map[string]delayqueue.Pause, error) {
 	if s.outbox == nil {
 		return nil, nil
@@ -45,9 +45,9 @@ func (s *Service) Pauses(ctx context.Context) (map[string]delayqueue.Pause, erro
 	return s.outbox.Pauses(ctx)
 }
 
-// MaySend reports whether jobs that were just claimed from a shard may be sent. They may not if
-// their queue is paused: a Redis that lost its data hands them out all the same. now is the time of
-// the claim. Errors: store_unavailable.
+// MaySend reports whether jobs that were just claimed from a shard may be sent: it returns false if
+// their queue is paused. The check is needed because a Redis that lost its data hands out jobs of
+// paused queues. now is the time of the claim. Errors: store_unavailable.
 func (s *Service) MaySend(ctx context.Context, queue string, shard int, now time.Time) (bool, error) {
 	if s.outbox == nil {
 		return true, nil
@@ -56,8 +56,7 @@ func (s *Service) MaySend(ctx context.Context, queue string, shard int, now time
 	return err == nil && !pause.Paused, err
 }
 
-// ReloadPause stores in Redis what DynamoDB says about the pause of a queue. Errors:
-// store_unavailable.
+// ReloadPause copies the pause of a queue from DynamoDB to Redis. Errors: store_unavailable.
 func (s *Service) ReloadPause(ctx context.Context, queue string) error {
 	if s.outbox == nil {
 		return nil

@@ -56,7 +56,7 @@ func TestPause(t *testing.T) {
 		require.False(t, paused(f))
 	})
 
-	t.Run("without Redis: is an error, and takes effect when Redis is back", func(t *testing.T) {
+	t.Run("without Redis: is an error, and takes effect when Redis is available again", func(t *testing.T) {
 		f := newFixture(t)
 		f.push(delayqueue.Job{ID: "a"})
 		f.redisDown = true
@@ -77,7 +77,7 @@ func TestPause(t *testing.T) {
 		require.Equal(t, []string{"a"}, f.claim())
 	})
 
-	t.Run("an outage of DynamoDB does not stop a Redis that knows the pause", func(t *testing.T) {
+	t.Run("an outage of DynamoDB does not stop jobs if Redis has the pause state of the queue", func(t *testing.T) {
 		f := newFixture(t)
 		f.push(delayqueue.Job{ID: "a"})
 		require.NoError(t, f.ReloadPause(t.Context(), queue))
@@ -86,7 +86,7 @@ func TestPause(t *testing.T) {
 
 		f.flush()
 		_, err := f.MaySend(t.Context(), queue, 0, time.Now())
-		require.ErrorIs(t, err, delayqueue.ErrUnavailable, "a Redis without its data does not know it")
+		require.ErrorIs(t, err, delayqueue.ErrUnavailable, "a Redis that lost its data has no pause state")
 	})
 
 	t.Run("an end that is out of range is refused and not stored", func(t *testing.T) {

@@ -12,28 +12,30 @@ import (
 )
 
 const (
-	// sendBatch is how many due items SendDue reads.
+	// sendBatch is the maximum number of due items that one SendDue reads.
 	sendBatch = 100
-	// unsendableDelay keeps items that cannot be sent out of the way of the others.
+	// unsendableDelay is the time before an item that cannot be sent is read again. It keeps such
+	// items from displacing sendable items in a batch.
 	unsendableDelay = 10 * time.Minute
-	// refusedDelay is how long a job of the outbox waits after SQS did not accept it.
+	// refusedDelay is the time before a job that SQS did not accept is sent again.
 	refusedDelay = time.Minute
 )
 
 // Sending configures how due jobs of the outbox are sent.
 type Sending struct {
-	// Queues are the queues that Send knows. Jobs of other queues are not sent.
+	// Queues maps each queue that Send supports to the URL of its SQS queue. Jobs of other queues
+	// are not sent.
 	Queues map[string]string
-	// Lease bounds how long Send may take.
+	// Lease is the duration of the claim of each item. Send must return before it ends.
 	Lease time.Duration
 	// Send sends jobs of one queue to SQS and reports for each, in order, whether SQS accepted it.
 	Send func(ctx context.Context, queue string, jobs []delayqueue.Claimed) []bool
 }
 
-// SendDue sends a batch of the due jobs of the outbox, for use while Redis is unavailable, and
-// returns how many items it claimed; 0 means that nothing is left to send. Jobs of paused queues
-// and expired jobs are not sent. claiming bounds reads and claims; work bounds what follows a
-// claim. Errors: store_unavailable, if the outbox cannot be read.
+// SendDue sends a batch of due jobs of the outbox, for use while Redis is unavailable. It returns
+// the number of items that it claimed or postponed; 0 means that no item is left to send. It does
+// not send expired jobs or jobs of paused queues. claiming bounds reads and claims; work bounds
+// sending and recording outcomes. Errors: store_unavailable, if the outbox cannot be read.
 func (s *Service) SendDue(claiming, work context.Context, sending Sending) (int, error) {
 	if s.outbox == nil {
 		return 0, nil
@@ -65,7 +67,7 @@ func (s *Service) SendDue(claiming, work context.Context, sending Sending) (int,
 	return int(claimed.Load()), nil
 }
 
-// claimToSend claims an item, or postpones one that cannot be sent.
+// claimToSend claims an item, or postpones it if it cannot be sent.
 func (s *Service) claimToSend(ctx context.Context, item *outbox.Item, sending Sending) error {
 	if sending.Queues[item.Queue] == "" || expired(item) {
 		return s.outbox.Release(ctx, item, unsendableDelay)

@@ -1,14 +1,14 @@
-// Package jobs is the rule of the two stores that hold delayed jobs: the queues in Redis and the
-// outbox in DynamoDB.
+// Package jobs coordinates the two stores of delayed jobs: the queues in Redis and the outbox in
+// DynamoDB.
 //
-// Redis runs the jobs. The outbox accepts them while Redis is unavailable and keeps a copy of each
-// durable job until it is sent. A job moves in one direction only, from the outbox to Redis, and
-// whoever moves, sends, cancels or changes a job of the outbox holds its claim. The decision record
-// 0070 gives the order of reads and writes in each operation, and the reasons.
+// The queues in Redis schedule the jobs. The outbox accepts jobs while Redis is unavailable, and
+// keeps a copy of each durable job until the job is sent. A job moves in one direction only, from
+// the outbox to Redis. A process must claim an outbox item before it moves, sends, cancels or
+// changes its job. Decision record 0070 explains the order of reads and writes in each operation.
 //
 // Every error that a caller may see is a [fault.Error]: job_not_found only after both stores were
-// read, job_conflict with the job's state, store_unavailable when a store that the answer depends
-// on cannot be reached.
+// read, job_conflict with the job's state, store_unavailable if a store that the answer depends on
+// is unavailable.
 package jobs
 
 import (
@@ -23,10 +23,10 @@ import (
 )
 
 const (
-	// claimLease is how long a cancel or a change may hold the claim of an outbox item.
+	// claimLease is the duration of the claim that a cancel or a change takes on an outbox item.
 	claimLease = 10 * time.Second
-	// maxRaces is how often an operation starts again because another process took the item's
-	// claim.
+	// maxRaces is the maximum number of tries of an operation. A try fails if another process takes
+	// the claim of the item.
 	maxRaces = 4
 )
 
@@ -36,12 +36,11 @@ type Service struct {
 	outbox *outbox.Outbox
 	log    *slog.Logger
 
-	fanOut int           // the maximum number of concurrent calls of DynamoDB in one operation
-	hold   time.Duration // how long dispatchers leave a new durable job to the call that enqueues it
+	fanOut int           // maximum number of concurrent calls to DynamoDB in one operation
+	hold   time.Duration // time in which dispatchers must not claim a new durable job
 }
 
-// New returns a Service. A nil outbox means that there is none: then every operation is that of
-// Redis alone.
+// New returns a Service. If box is nil, every operation uses Redis alone.
 func New(queues *delayqueue.Queues, box *outbox.Outbox, log *slog.Logger) *Service {
 	return &Service{queues: queues, outbox: box, log: log, fanOut: 16, hold: 2 * time.Second}
 }
@@ -57,7 +56,7 @@ func (s *Service) find(ctx context.Context, queue, id string) (*outbox.Item, err
 	return s.outbox.Find(ctx, queue, id)
 }
 
-// release ends a claim also when the caller has gone. If it fails, the lease ends the claim.
+// release ends a claim, even if ctx is canceled. If release fails, the claim ends with its lease.
 func (s *Service) release(ctx context.Context, item *outbox.Item) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
@@ -66,7 +65,7 @@ func (s *Service) release(ctx context.Context, item *outbox.Item) {
 
 func isNotFound(err error) bool { return fault.CodeOf(err) == fault.JobNotFound }
 
-// neverSent reports whether err is the conflict of a job of which Redis has no attempt.
+// neverSent reports whether err is a job_conflict for a job with attempt 0 in Redis.
 func neverSent(err error) bool {
 	conflict, ok := errors.AsType[*fault.Error](err)
 	return ok && conflict.Code == fault.JobConflict && conflict.Extra["attempt"] == 0
@@ -75,7 +74,7 @@ func neverSent(err error) bool {
 // conflict reports that a job of the outbox is not in the state that a call needs.
 func conflict(item *outbox.Item) error {
 	state, attempt := item.JobState()
-	return fault.New(fault.JobConflict, "the job is %s, attempt %d: this call needs another state", state, attempt).
+	return fault.New(fault.JobConflict, "the job is %s, attempt %d; this call needs a different state", state, attempt).
 		With("state", state).With("attempt", attempt)
 }
 

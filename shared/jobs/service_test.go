@@ -11,7 +11,7 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue"
 )
 
-// fixture is one process on stores of the test's own.
+// fixture is one process with its own stores.
 type fixture struct {
 	*process
 	t       *testing.T
@@ -29,7 +29,7 @@ func (f *fixture) flush() {
 	require.NoError(f.t, f.cluster.redis.Client.FlushAll(f.t.Context()).Err())
 }
 
-// push enqueues a job, which must be new.
+// push enqueues a job and requires that it is new.
 func (f *fixture) push(j delayqueue.Job) {
 	f.t.Helper()
 	j.Payload = json.RawMessage(`1`)
@@ -45,7 +45,8 @@ func (f *fixture) pushToOutbox(j delayqueue.Job) {
 	withoutRedis(func() { f.push(j) }, f.process)
 }
 
-// sendDue sends the due jobs of the outbox and returns the IDs that SQS got.
+// sendDue sends the due jobs of the outbox and returns their IDs. accept is SQS's answer to each
+// job.
 func (f *fixture) sendDue(accept bool) []string {
 	f.t.Helper()
 	ids := []string{}
@@ -73,7 +74,8 @@ func (f *fixture) move() int {
 	return n
 }
 
-// claim claims due jobs from Redis and returns the IDs of those that may be sent.
+// claim claims the due jobs in Redis and returns their IDs. If the queue is paused, it requeues the
+// jobs and returns no ID.
 func (f *fixture) claim() []string {
 	f.t.Helper()
 	claims, err := f.queues.Claim(f.t.Context(), queue, 0, 100, time.Minute)
@@ -122,7 +124,7 @@ func TestStats(t *testing.T) {
 	stats, err = f.Stats(t.Context(), queue)
 	require.NoError(t, err)
 	require.Nil(t, stats.Outbox)
-	require.True(t, stats.Paused, "Redis knows it, too")
+	require.True(t, stats.Paused, "Redis has the pause, too")
 }
 
 func TestConcurrently(t *testing.T) {
@@ -130,7 +132,7 @@ func TestConcurrently(t *testing.T) {
 	for name, halves := range map[string][2]func(){
 		"first": {boom, func() {}}, "second": {func() {}, boom}, "both": {boom, boom},
 	} {
-		t.Run("a panic of "+name+" is one of the caller", func(t *testing.T) {
+		t.Run("a panic of "+name+" reaches the caller", func(t *testing.T) {
 			require.Panics(t, func() { concurrently(halves[0], halves[1]) })
 		})
 	}

@@ -10,12 +10,13 @@ import (
 type Stats struct {
 	delayqueue.Stats
 
-	// Outbox is the number of jobs that wait in the outbox for Redis, nil if it cannot be read.
+	// Outbox is the number of jobs that are only in the outbox, or nil if the outbox cannot be
+	// read.
 	Outbox *int64
 }
 
-// Stats counts a queue. Whether it is paused is read from DynamoDB, or from Redis if DynamoDB is
-// unavailable. Errors: store_unavailable, if Redis is.
+// Stats counts the jobs of a queue. It reads the pause from DynamoDB, or from Redis if DynamoDB is
+// unavailable. Errors: store_unavailable, if Redis is unavailable.
 func (s *Service) Stats(ctx context.Context, queue string) (Stats, error) {
 	inRedis, err := s.queues.Stats(ctx, queue)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue"
 )
 
-// scenario is one job, somewhere in the two stores.
+// scenario is a world with one job.
 type scenario struct {
 	*world
 	id string
@@ -22,7 +22,7 @@ func (s *scenario) enqueue(delay time.Duration, durable bool) {
 	s.world.enqueue(s.api, delayqueue.Job{ID: s.id, Payload: json.RawMessage(`1`), Delay: delay, Durable: durable})
 }
 
-// withoutRedis runs an operation of processes that cannot reach Redis meanwhile.
+// withoutRedis runs an operation while the given processes cannot reach Redis.
 func withoutRedis(operation func(), processes ...*process) {
 	for _, p := range processes {
 		p.redisDown = true
@@ -33,7 +33,7 @@ func withoutRedis(operation func(), processes ...*process) {
 	}
 }
 
-// places are the places in which a job can be, by name.
+// places maps names to functions that put the scenario's job into each possible place.
 func places() map[string]func(*scenario) {
 	return map[string]func(*scenario){
 		"a due job in the outbox": func(s *scenario) { withoutRedis(func() { s.enqueue(0, false) }, s.api) },
@@ -62,14 +62,14 @@ func places() map[string]func(*scenario) {
 	}
 }
 
-// calls are the calls of the API, by name.
+// calls maps names to API calls.
 var calls = map[string]func(*scenario, *process){
 	"cancel":     func(s *scenario, p *process) { s.cancel(p, s.id) },
 	"reschedule": func(s *scenario, p *process) { s.reschedule(p, s.id, far, "2") },
 	"get":        func(s *scenario, p *process) { s.get(p, s.id) },
 }
 
-// dispatchers are what a dispatcher does, by name.
+// dispatchers maps names to the operations of a dispatcher.
 var dispatchers = map[string]func(*scenario, *process){
 	"dispatch": func(s *scenario, p *process) { s.dispatch(p) },
 	"dispatch without Redis": func(s *scenario, p *process) {
@@ -77,7 +77,8 @@ var dispatchers = map[string]func(*scenario, *process){
 	},
 }
 
-// Every operation on a job in every place, with a failure or another process before each of its
+// TestEveryStep runs every operation on a job in every place. Each run injects a failure, or an
+// operation of another process, at one store call of the operation; together, the runs cover all
 // calls.
 func TestEveryStep(t *testing.T) {
 	c := startCluster(t)
@@ -101,7 +102,7 @@ func TestEveryStep(t *testing.T) {
 		for name, call := range calls {
 			for what, e := range failures {
 				if name == "get" {
-					continue // it changes nothing
+					continue // get changes nothing
 				}
 				t.Run(where+": "+name+" with "+what, func(t *testing.T) {
 					run(t, place, shared.api, call, func(*scenario) event { return e })
@@ -118,7 +119,7 @@ func TestEveryStep(t *testing.T) {
 		for name, dispatch := range dispatchers {
 			for what, e := range failures {
 				if name == "get" {
-					continue // it changes nothing
+					continue // get changes nothing
 				}
 				t.Run(where+": "+name+" with "+what, func(t *testing.T) {
 					run(t, place, shared.dispatcher, dispatch, func(*scenario) event { return e })

@@ -10,8 +10,8 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue"
 )
 
-// dispatch does what a dispatcher does: it moves the outbox to Redis and sends from there, or from
-// the outbox while it cannot reach Redis.
+// dispatch runs one turn of a dispatcher. It moves the outbox to Redis and sends due jobs from
+// Redis. If it cannot reach Redis, it sends due jobs from the outbox.
 func (w *world) dispatch(p *process) {
 	ctx := context.Background()
 	t := w.begin(p, p.queues.Ping(ctx) != nil)
@@ -31,7 +31,7 @@ func (w *world) dispatch(p *process) {
 			failures++
 		}
 		if failures == maxMoveFailures {
-			for _, j := range w.jobs { // what the outbox sent is perhaps not recorded
+			for _, j := range w.jobs { // Redis may lack the record of a job that the outbox sent
 				j.mayRepeat = true
 			}
 		}
@@ -60,20 +60,20 @@ func requeue(ctx context.Context, p *process, jobs []delayqueue.Claimed) {
 	_, _ = p.queues.Requeue(ctx, queue, 0, refused)
 }
 
-// turn is one turn of a dispatcher.
+// turn is the state of one turn of a dispatcher.
 type turn struct {
 	*world
 
 	process    *process
-	fromOutbox bool // it cannot reach Redis
-	paused     bool // when it began
-	pause      int  // the number of that pause
-	injected   int  // failures before it sent
+	fromOutbox bool // the process cannot reach Redis
+	paused     bool // whether the queue was paused when the turn began
+	pause      int  // the number of pauses when the turn began
+	injected   int  // number of failures before the turn sent jobs
 	sent       []*answers
 }
 
-// begin begins a turn. A job that is in both stores can be sent twice when two dispatchers overlap
-// of which only one can reach Redis.
+// begin begins a turn. If it overlaps another turn and only one of the two can reach Redis, a job
+// in both stores may be sent twice.
 func (w *world) begin(p *process, fromOutbox bool) *turn {
 	for _, other := range w.turns {
 		if other.fromOutbox != fromOutbox {
@@ -87,7 +87,8 @@ func (w *world) begin(p *process, fromOutbox bool) *turn {
 	return t
 }
 
-// send stands in for SQS, which accepts everything.
+// send is a fake SQS that accepts every job. It checks each job against the answers that callers
+// got.
 func (t *turn) send(jobs []delayqueue.Claimed) []bool {
 	t.injected = t.process.injected
 	accepted := make([]bool, len(jobs))
@@ -95,7 +96,7 @@ func (t *turn) send(jobs []delayqueue.Claimed) []bool {
 		accepted[i] = true
 		id, j := claimed.ID, t.jobs[claimed.ID]
 		if j == nil {
-			continue // of an earlier test on the same stores
+			continue // a job of an earlier test on the same stores
 		}
 		paused := t.paused && t.world.paused && t.pause == t.pauses
 		require.False(t.t, paused, "job %s of a paused queue is sent", id)
@@ -110,7 +111,8 @@ func (t *turn) send(jobs []delayqueue.Claimed) []bool {
 	return accepted
 }
 
-// end ends a turn. If a store failed after the turn had sent, the outcome may not be recorded.
+// end ends a turn. If a store failed after the turn sent jobs, their outcome may be lost, and they
+// may be sent again.
 func (t *turn) end() {
 	t.turns = slices.DeleteFunc(t.turns, func(other *turn) bool { return other == t })
 	if t.process.injected > t.injected {

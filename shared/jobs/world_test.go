@@ -13,24 +13,25 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// maxMoveFailures is how often a dispatcher tries to move the outbox before it claims without that.
+// maxMoveFailures is the number of failures to move the outbox after which a dispatcher claims
+// anyway.
 const maxMoveFailures = 3
 
 // far is a delay that no test waits for.
 const far = time.Hour
 
-// awaitDue waits until jobs without a delay are due, whose due time is rounded up to a millisecond.
+// awaitDue waits until jobs without a delay are due: their due time is rounded up to a millisecond.
 func awaitDue() { <-time.After(2 * time.Millisecond) }
 
-// testingT is what a test of this package and a rapid test have in common.
+// testingT has the methods that *testing.T and *rapid.T share.
 type testingT interface {
 	require.TestingT
 	Fatalf(format string, args ...any)
 	Cleanup(f func())
 }
 
-// world is two API processes and two dispatchers on the same stores. It keeps the answers that
-// callers got about each job, and checks every message to SQS against them:
+// world is two API processes and two dispatchers on the same stores. It records the answers that
+// callers got about each job, and checks every message to SQS against these rules:
 //
 //   - A canceled job is not sent, and a sent job is not canceled.
 //   - A job that does not exist (404) is not sent.
@@ -46,26 +47,26 @@ type world struct {
 	dispatcher, otherDispatcher *process
 
 	jobs     map[string]*answers
-	paused   bool    // acknowledged
-	pauses   int     // acknowledged
-	resumes  int     // begun or ended
-	resuming int     // in flight
-	turns    []*turn // dispatchers at work
+	paused   bool    // an acknowledged pause is in effect
+	pauses   int     // number of acknowledged pauses
+	resumes  int     // number of resume calls that began plus number that ended
+	resuming int     // number of resume calls in flight
+	turns    []*turn // turns in progress
 }
 
-// answers is what callers know of a job.
+// answers records the answers that callers got about a job.
 type answers struct {
 	accepted, durable, canceled, missing bool
 
-	later    bool     // rescheduled to a time that does not come
-	payloads []string // what may be sent
+	later    bool     // rescheduled to a time after the end of the test
+	payloads []string // payloads that may be sent
 	sent     int
 
-	mayRepeat     bool // a failure excuses another message
+	mayRepeat     bool // a failure may cause a second message
 	mayBeCanceled bool // a cancellation failed or was concurrent
 	mayBeGone     bool // Redis lost its data
 
-	enqueuing, enqueuers int // concurrent calls, and all calls
+	enqueuing, enqueuers int // enqueue calls in flight, and all enqueue calls
 }
 
 func newWorld(tb testing.TB, t testingT, c *cluster) *world {
@@ -77,7 +78,7 @@ func newWorld(tb testing.TB, t testingT, c *cluster) *world {
 	}
 }
 
-// again returns a world of the same processes and no jobs.
+// again returns a world with the same processes and no jobs.
 func (w *world) again(t testingT) *world {
 	next := *w
 	next.t, next.jobs, next.turns = t, make(map[string]*answers), nil
@@ -104,8 +105,8 @@ func (w *world) flush() {
 	}
 }
 
-// enqueue enqueues a job, at most once successfully: after that its ID may be free again, and the
-// answers would be about two jobs.
+// enqueue enqueues a job, unless an earlier call succeeded: its ID may be free again by then, and
+// the answers would mix two jobs.
 func (w *world) enqueue(p *process, job delayqueue.Job) {
 	j := w.job(job.ID)
 	if j.accepted {
@@ -126,15 +127,15 @@ func (w *world) enqueue(p *process, job delayqueue.Job) {
 	j.accepted, j.durable = true, j.durable || job.Durable && !r.Enqueued.Duplicate
 }
 
-// alone runs a call and reports whether no call enqueued the job meanwhile. Then the answer binds
-// what happens later.
+// alone runs a call and reports whether no enqueue of the same job overlapped it. If so, later
+// events must agree with the answer of the call.
 func (j *answers) alone(call func()) bool {
 	before := j.enqueuers
 	call()
 	return j.enqueuing == 0 && j.enqueuers == before
 }
 
-// notFound checks the answer 404.
+// notFound checks a 404 answer.
 func (w *world) notFound(id string) {
 	j := w.job(id)
 	require.True(w.t, !j.accepted || j.mayBeGone, "job %s was accepted and is not found: %+v", id, *j)
@@ -187,7 +188,7 @@ func (w *world) get(p *process, id string) {
 func (w *world) reschedule(p *process, id string, delay time.Duration, payload string) {
 	j := w.job(id)
 	payloads, later := slices.Clone(j.payloads), j.later
-	j.payloads, j.later = append(j.payloads, payload), false // until the answer, both may be sent
+	j.payloads, j.later = append(j.payloads, payload), false // until the answer, either payload may be sent
 	var err error
 	if !j.alone(func() {
 		_, err = p.Reschedule(context.Background(), queue, id,
@@ -211,7 +212,7 @@ func (w *world) reschedule(p *process, id string, delay time.Duration, payload s
 
 func (w *world) pause(p *process) {
 	resumes := w.resumes
-	overlaps := w.resuming > 0 // then either call may have the last word
+	overlaps := w.resuming > 0 // then either call may take effect last
 	if p.Pause(context.Background(), queue, time.Time{}) == nil && w.resumes == resumes && !overlaps {
 		w.paused = true
 		w.pauses++
@@ -227,7 +228,7 @@ func (w *world) resume(p *process) {
 	w.resumes++
 }
 
-// finish ends all outages, lets a dispatcher work, and checks every job once more.
+// finish ends all outages, runs a dispatcher, and checks every job once more.
 func (w *world) finish() {
 	for _, p := range w.processes() {
 		p.redisDown, p.dynamoDown = false, false

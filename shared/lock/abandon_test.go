@@ -12,7 +12,7 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-const patient = 5 * time.Second // a call timeout that a busy machine keeps
+const patient = 5 * time.Second // a call timeout that is enough for a busy machine
 
 func normalize(t *testing.T, req Request) Request {
 	t.Helper()
@@ -21,7 +21,7 @@ func normalize(t *testing.T, req Request) Request {
 	return req
 }
 
-// onEachRedis runs a test in each mode, on a single server, on a cluster and on miniredis.
+// onEachRedis runs a test in both modes on a single server, a cluster and miniredis.
 func onEachRedis(t *testing.T, test func(*testing.T, *Redis, Request)) {
 	t.Helper()
 	for _, mode := range []Mode{Exclusive, Shared} {
@@ -37,7 +37,7 @@ func onEachRedis(t *testing.T, test func(*testing.T, *Redis, Request)) {
 
 func TestAbandon(t *testing.T) {
 	t.Parallel()
-	t.Run("releases the lease of its own call only", func(t *testing.T) {
+	t.Run("releases only the lease of its own call", func(t *testing.T) {
 		t.Parallel()
 		onEachRedis(t, func(t *testing.T, s *Redis, req Request) {
 			_, err := s.try(t.Context(), req, "call", tryOptions{})
@@ -54,12 +54,12 @@ func TestAbandon(t *testing.T) {
 		})
 	})
 
-	t.Run("of a repeated acquire: keeps the lease of the first one", func(t *testing.T) {
+	t.Run("of a repeated acquire: keeps the lease of the first acquire", func(t *testing.T) {
 		t.Parallel()
 		onEachRedis(t, func(t *testing.T, s *Redis, req Request) {
 			first, err := s.Acquire(t.Context(), req)
 			require.NoError(t, err)
-			_, err = s.try(t.Context(), req, "second call", tryOptions{}) // and its reply is lost
+			_, err = s.try(t.Context(), req, "second call", tryOptions{}) // assume that the reply is lost
 			require.NoError(t, err)
 			s.abandon(t.Context(), req, "second call")
 			state, err := s.Inspect(t.Context(), req.Key())
@@ -85,7 +85,7 @@ func TestAbandon(t *testing.T) {
 	})
 }
 
-// openQuorum returns a quorum of three nodes, and the nodes.
+// openQuorum returns a quorum and the three Redis servers that it uses.
 func openQuorum(t *testing.T, callTimeout time.Duration) (*Quorum, []*redistest.Redis) {
 	t.Helper()
 	var conns []*redisconn.Conn
@@ -104,7 +104,7 @@ func openQuorum(t *testing.T, callTimeout time.Duration) (*Quorum, []*redistest.
 
 func TestQuorumNodes(t *testing.T) {
 	t.Parallel()
-	t.Run("after one lost its data: a repeated acquire keeps its fence", func(t *testing.T) {
+	t.Run("after a node lost its data: a repeated acquire keeps its fence", func(t *testing.T) {
 		t.Parallel()
 		q, nodes := openQuorum(t, patient)
 		for i := range 9 {
@@ -125,7 +125,7 @@ func TestQuorumNodes(t *testing.T) {
 		}
 	})
 
-	t.Run("a late grant after the others refused is released", func(t *testing.T) {
+	t.Run("a late grant is released if the other nodes refused", func(t *testing.T) {
 		t.Parallel()
 		q, nodes := openQuorum(t, NodeTimeout)
 		_, err := q.Acquire(t.Context(), Request{Name: "warm"}) // opens the connections

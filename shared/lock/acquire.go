@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// cleanupTimeout bounds the clean-up after an Acquire that failed.
+// cleanupTimeout bounds the clean-up after a failed Acquire.
 const cleanupTimeout = 150 * time.Millisecond
 
-// unlimited is the number of holders that may share a lock.
+// unlimited is the maximum number of holders of a shared lock.
 const unlimited = 1 << 31
 
 // attempt is the reply of one call of scripts/acquire.lua: a lease, or the conflict that prevented
@@ -20,17 +20,17 @@ type attempt struct {
 	conflict Conflict
 }
 
-// Acquire acquires a lock or a permit. If it is held, Acquire waits up to req.Wait.
+// Acquire acquires a lock or a permit. If the lock is held or no permit is free, Acquire waits up
+// to req.Wait.
 //
 // Waiters are served in order of arrival. A release wakes the first waiter over pub/sub. A wake-up
-// may be lost, so each waiter also tries again when the holder's lease ends, and every 300 to
-// 400 ms. A waiter that has not tried for 2 s, because its process died, loses its place.
+// may be lost, so each waiter also tries again when the holder's lease ends, and every 300 to 400
+// ms. A waiter that has not tried for 2 s, because its process died, loses its place in the queue.
 //
-// If the call fails, Acquire removes its place in the queue and releases a lease that the store may
-// have granted, as far as the store can be reached. Otherwise the place ends after 2 s and the
-// lease after its TTL.
+// If the call fails, Acquire leaves the queue and releases any lease that Redis granted to this
+// call. If Redis is unreachable, the place in the queue ends after 2 s and the lease after its TTL.
 //
-// Errors: [ErrHeld] after the wait, joined with ctx's error if ctx ended it;
+// Errors: [ErrHeld] after the wait, joined with ctx's error if ctx ended the wait;
 // [fault.InvalidRequest]; [fault.StoreUnavailable]; ctx's error.
 func (r *Redis) Acquire(ctx context.Context, req Request) (Lease, error) {
 	req, err := req.Normalize()
@@ -69,11 +69,11 @@ func (r *Redis) acquireNow(ctx context.Context, req Request) (Lease, error) {
 
 // tryOptions are options of one attempt.
 type tryOptions struct {
-	enqueue  bool  // if the lock is held, join the queue of waiters or keep the place in it
-	minFence int64 // the least fence to grant; 0 for any
+	enqueue  bool  // if the lock is held, join the queue or keep the place in it
+	minFence int64 // the minimum fence to grant; 0 for no minimum
 }
 
-// try runs scripts/acquire.lua. The call identifies the Acquire that the attempt belongs to.
+// try runs scripts/acquire.lua. call is the ID of the Acquire that makes this attempt.
 func (r *Redis) try(ctx context.Context, req Request, call string, o tryOptions) (attempt, error) {
 	args := []any{
 		leaseColumn(req.TTL),
@@ -81,12 +81,12 @@ func (r *Redis) try(ctx context.Context, req Request, call string, o tryOptions)
 		(req.TTL + linger).Milliseconds(),
 	}
 	exclusive := req.Mode == Exclusive
-	if !exclusive || o != (tryOptions{}) { // without these arguments: exclusive, no queue, any fence
+	if !exclusive || o != (tryOptions{}) { // the script's defaults: exclusive, no queue, no minimum fence
 		args = append(args, permits(req), heartbeatOf(o), fenceColumn(o.minFence))
 	}
 
-	// Fast path: an uncontended exclusive lock needs the state key only. Otherwise the script
-	// changes nothing and replies 0.
+	// Fast path: if there are no waiters and no shared holders, an exclusive lock needs only the
+	// state key. Otherwise the script changes nothing and replies 0.
 	if exclusive && !o.enqueue {
 		reply, err := r.conn.Run(ctx, acquireScript, []string{req.Key().stateKey()}, args...)
 		if err != nil || reply != int64(0) {
@@ -97,7 +97,7 @@ func (r *Redis) try(ctx context.Context, req Request, call string, o tryOptions)
 	return parseAttempt(req, reply, err)
 }
 
-// permits returns how many may hold the lock together, or 0 if it is exclusive.
+// permits returns the maximum number of concurrent holders, or 0 for the exclusive mode.
 func permits(req Request) int64 {
 	switch {
 	case req.Mode == Exclusive:
@@ -109,7 +109,8 @@ func permits(req Request) int64 {
 	}
 }
 
-// heartbeatOf returns for how many µs a waiter keeps its place, or 0 if it does not wait.
+// heartbeatOf returns the time in µs that the caller keeps its place in the queue, or 0 if it does
+// not queue.
 func heartbeatOf(o tryOptions) int64 {
 	if o.enqueue {
 		return heartbeat.Microseconds()
@@ -120,7 +121,7 @@ func heartbeatOf(o tryOptions) int64 {
 // leaseColumn formats a TTL for the state string: µs, right-aligned in ten columns.
 func leaseColumn(ttl time.Duration) string { return fmt.Sprintf("%10d", ttl.Microseconds()) }
 
-// fenceColumn formats a fence as the state string has it, with 16 digits, or returns "" for 0.
+// fenceColumn formats a fence for the state string: 16 digits, or "" for 0.
 func fenceColumn(fence int64) string {
 	if fence == 0 {
 		return ""
@@ -128,7 +129,8 @@ func fenceColumn(fence int64) string {
 	return fmt.Sprintf("%016d", fence)
 }
 
-// parseAttempt reads a reply of scripts/acquire.lua, which documents its forms.
+// parseAttempt parses a reply of scripts/acquire.lua. The header of the script documents the
+// replies.
 func parseAttempt(req Request, reply any, err error) (attempt, error) {
 	if err != nil {
 		return attempt{}, err
@@ -153,13 +155,13 @@ func parseAttempt(req Request, reply any, err error) (attempt, error) {
 			Remaining: time.Duration(integer(values[1])) * time.Microsecond,
 		}}, nil
 	default:
-		return attempt{}, fmt.Errorf("unexpected reply of acquire: %v", reply)
+		return attempt{}, fmt.Errorf("unexpected reply from acquire.lua: %v", reply)
 	}
 	return attempt{lease: &lease}, nil
 }
 
-// abandon cleans up after a call that failed: it leaves the queue and releases a lease that this
-// call got. It runs although ctx has ended, for at most cleanupTimeout.
+// abandon cleans up after a failed call: it removes the call from the queue and releases the lease
+// that the call acquired, if any. It runs even if ctx has ended, for at most cleanupTimeout.
 func (r *Redis) abandon(ctx context.Context, req Request, call string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()

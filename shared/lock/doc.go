@@ -1,22 +1,22 @@
 // Package lock provides distributed locks with fencing tokens: exclusive locks, shared (reader)
 // locks and semaphores.
 //
-// A lock is a lease: it ends after its TTL unless the holder renews it. A lease alone cannot
-// protect data from a holder that was paused past its end (Kleppmann, "How to do distributed
-// locking",
-// 2016). The fence can: it rises from holder to holder, and the protected resource refuses a write
-// that carries a lower fence than one it has seen.
+// A lock is a lease: it ends after its TTL unless the holder renews it. A lease alone does not
+// protect data, because a paused holder may write after its lease has ended (Kleppmann, "How to do
+// distributed locking", 2016). So each lease has a fence, a number that is higher than the fence of
+// every earlier holder. The protected resource stores the highest fence that it has seen and
+// refuses a write with a lower fence.
 //
 // # Usage
 //
-// [FromClient] builds a store on a Redis client of your own:
+// [FromClient] returns a store that uses your Redis client:
 //
 //	locks := lock.FromClient(client) // a redis.UniversalClient
 //	defer locks.Close()
 //
 //	lease, err := locks.Acquire(ctx, lock.Request{Name: "report", TTL: time.Minute})
 //	if errors.Is(err, lock.ErrHeld) {
-//		return // another holder has it; lock.HolderOf(err) names the owner
+//		return // lock.HolderOf(err) returns the owner of the lock
 //	}
 //	if err != nil {
 //		return
@@ -24,10 +24,10 @@
 //	defer locks.Release(context.WithoutCancel(ctx), lease.Key, lease.Token)
 //	write(lease.Fence)
 //
-// Every method fills in the defaults of its arguments and refuses invalid ones with a
-// [fault.InvalidRequest] error. An unreachable store is a [fault.StoreUnavailable] error; after it
-// the call may or may not have taken effect. Repeating it with the same token is safe, so a caller
-// that repeats an Acquire sets the Token of its [Request].
+// Every method fills in the defaults of its arguments. It returns a [fault.InvalidRequest] error if
+// an argument is invalid, and a [fault.StoreUnavailable] error if the store is unreachable. After a
+// [fault.StoreUnavailable] error, the call may or may not have taken effect. A caller can safely
+// repeat the call with the same token. To repeat an Acquire, set the Token of its [Request].
 //
 // # Stores
 //
@@ -37,6 +37,6 @@
 //
 // # Stability
 //
-// Before version 1.0 this package may change in a minor version. The HTTP API of Sluice is the
-// stable surface.
+// Before version 1.0, a minor version may change the API of this package. The HTTP API of Sluice is
+// stable.
 package lock

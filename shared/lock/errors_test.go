@@ -25,7 +25,7 @@ func TestErrors(t *testing.T) {
 		}
 	})
 
-	t.Run("ErrNotHeld matches by code and carries the reason", func(t *testing.T) {
+	t.Run("ErrNotHeld matches by code and has the reason", func(t *testing.T) {
 		t.Parallel()
 		for _, reason := range []lock.Reason{lock.Expired, lock.HeldByOther, lock.Forced} {
 			err := fmt.Errorf("no report: %w", lock.NotHeld(reason))
@@ -36,7 +36,7 @@ func TestErrors(t *testing.T) {
 		}
 	})
 
-	t.Run("another error has no reason and no holder", func(t *testing.T) {
+	t.Run("other errors have no reason and no holder", func(t *testing.T) {
 		t.Parallel()
 		require.Empty(t, lock.ReasonOf(context.Canceled))
 		require.Empty(t, lock.HolderOf(nil))

@@ -10,8 +10,8 @@ import (
 	"github.com/sluicehq/sluice/shared/lock"
 )
 
-// The protected resource stores the highest fence it has seen. It refuses a holder whose lease has
-// ended, even if that holder does not know it yet.
+// The protected resource stores the highest fence that it has seen. It refuses a write with a lower
+// fence, even if the writer does not know that its lease has ended.
 func Example() {
 	client, stop := redistest.ForExample() // a redis.UniversalClient of your own
 	defer stop()
@@ -34,7 +34,8 @@ func Example() {
 	}
 	fmt.Println("first holder:", write(first.Fence, 100))
 
-	// The first holder is paused past the end of its lease, and the lock goes to another one.
+	// The first holder is paused until after the end of its lease. A second holder acquires the
+	// lock.
 	second, err := locks.Acquire(ctx, lock.Request{Name: "account-7", Wait: 5 * time.Second})
 	if err != nil {
 		panic(err)

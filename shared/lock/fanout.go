@@ -9,9 +9,9 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// stragglerGrace is how long a fan-out waits for the other nodes once the first ones have decided
-// it: a lock should be on all nodes, and a process that is frozen after its answer sends nothing
-// more.
+// stragglerGrace is the time that a fan-out waits for slow nodes after a majority has decided it.
+// Without this time, slow nodes would miss the call if Lambda freezes the process after its
+// response.
 const stragglerGrace = 15 * time.Millisecond
 
 var errNoReply = errors.New("no reply in time")
@@ -46,7 +46,7 @@ func fanOut[T any](
 		result[T]
 	}
 	replies := make(chan reply, len(nodes))
-	ctx = context.WithoutCancel(ctx) // a node that got the call should complete it
+	ctx = context.WithoutCancel(ctx) // if ctx ends, nodes complete the call
 	for i, node := range nodes {
 		go func() {
 			value, err := call(ctx, node)
@@ -88,7 +88,7 @@ func majorityOf[T any](succeeded func(T) bool) decided[T] {
 // anyValue accepts every value: a call without an error is a success.
 func anyValue[T any](T) bool { return true }
 
-// count returns the number of results without an error whose value is accepted.
+// count returns the number of results that have no error and a value that accept accepts.
 func count[T any](results []result[T], accept func(T) bool) int {
 	n := 0
 	for _, r := range results {
@@ -101,7 +101,7 @@ func count[T any](results []result[T], accept func(T) bool) int {
 
 // majorityError returns nil if a majority succeeded, ErrNotHeld if so many nodes refused that no
 // majority can hold the lock, and a store_unavailable error otherwise. The reason of ErrNotHeld is
-// HeldByOther if one node replied so.
+// HeldByOther if any node replied with HeldByOther.
 func majorityError[T any](results []result[T]) error {
 	if count(results, anyValue) >= majority(len(results)) {
 		return nil

@@ -22,7 +22,7 @@ func TestMajorityError(t *testing.T) {
 		"a majority succeeded":            {[]result[int]{ok, down, ok}, "", ""},
 		"one refusal and one success":     {[]result[int]{ok, expired, down}, fault.StoreUnavailable, ""},
 		"no majority can hold the lock":   {[]result[int]{ok, expired, expired}, fault.LockNotHeld, Expired},
-		"one node knows another holder":   {[]result[int]{expired, other, down}, fault.LockNotHeld, HeldByOther},
+		"one node has another holder":     {[]result[int]{expired, other, down}, fault.LockNotHeld, HeldByOther},
 		"no majority replied":             {[]result[int]{down, down, ok}, fault.StoreUnavailable, ""},
 		"four nodes, half of them refuse": {[]result[int]{ok, ok, expired, expired}, fault.LockNotHeld, Expired},
 	} {

@@ -14,11 +14,11 @@ import (
 
 const (
 	ttl     = 5 * time.Second
-	prompt  = 3 * time.Second // far below ttl, and far above the need of a busy machine
-	patient = 5 * time.Second // a call timeout that a busy machine keeps
+	prompt  = 3 * time.Second // less than ttl, and enough for a busy machine
+	patient = 5 * time.Second // a call timeout that is enough for a busy machine
 )
 
-// openStore returns a store with a patient call timeout.
+// openStore returns a store with a call timeout of 5 s.
 func openStore(t testing.TB, r *redistest.Redis) *lock.Redis {
 	t.Helper()
 	s := lock.NewRedis(redisconn.FromClient(r.Client, redisconn.Config{CallTimeout: patient}))
@@ -26,8 +26,7 @@ func openStore(t testing.TB, r *redistest.Redis) *lock.Redis {
 	return s
 }
 
-// openProductionStore returns a store with the call timeout and the circuit breaker of the
-// function.
+// openProductionStore returns a store with the default call timeout and circuit breaker.
 func openProductionStore(t testing.TB, r *redistest.Redis) *lock.Redis {
 	t.Helper()
 	conn, err := redisconn.Open(redisconn.Config{URLs: []string{r.URL}})
@@ -37,7 +36,7 @@ func openProductionStore(t testing.TB, r *redistest.Redis) *lock.Redis {
 	return s
 }
 
-// openQuorum returns a quorum of three nodes, and the nodes.
+// openQuorum returns a quorum and the three Redis servers that it uses.
 func openQuorum(t testing.TB, callTimeout time.Duration) (*lock.Quorum, []*redistest.Redis) {
 	t.Helper()
 	var conns []*redisconn.Conn
@@ -62,7 +61,7 @@ func onEachRedis(t *testing.T, test func(*testing.T, *redistest.Redis, *lock.Red
 
 func newToken() string { return rand.Text() }
 
-// hasWaiters returns a condition for require.Eventually.
+// hasWaiters returns a condition for require.Eventually: the lock has n waiters.
 func hasWaiters(t testing.TB, s *lock.Redis, key lock.Key, n int64) func() bool {
 	t.Helper()
 	return func() bool {

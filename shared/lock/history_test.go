@@ -21,12 +21,11 @@ import (
 // TestHistory records the operations of many concurrent clients and checks with porcupine that they
 // are linearizable (Herlihy and Wing, 1990). The model is one lock:
 //
-//	acquire → fence   the lock is free and fence is higher than all earlier ones; now it is held
+//	acquire → fence   the lock is free and fence is higher than all earlier fences; now it is held
 //	end               the lease with this fence ends: released, forced or expired
 //
-// A client that "dies" never releases. Its lease ends some time after its expires_at, by the
-// store's clock. Mutual exclusion therefore means that no acquire can be ordered before the end of
-// the lease before it.
+// A client that "dies" never releases. Its lease ends at or after its ExpiresAt, by the store's
+// clock. Mutual exclusion means that no acquire is ordered before the end of the previous lease.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	t.Run("one holder at a time, and rising fences", func(t *testing.T) {
@@ -36,7 +35,7 @@ func TestHistory(t *testing.T) {
 		h.check(t)
 	})
 
-	// While the server hangs leases expire, and calls whose replies are lost may take effect.
+	// While the server hangs, leases expire. A call may take effect although its reply is lost.
 	t.Run("over pauses of the server: one holder at a time, and rising fences", func(t *testing.T) {
 		t.Parallel()
 		r := redistest.Single(t)
@@ -53,8 +52,8 @@ func TestHistory(t *testing.T) {
 		h.check(t)
 	})
 
-	// No lease survives FLUSHALL, so two clients may believe that they hold the lock. Only the
-	// fence distinguishes them, and only fences are checked.
+	// No lease survives FLUSHALL, so two clients may believe that they hold the lock. Only their
+	// fences differ, so the test checks only fences.
 	t.Run("over losses of all data: rising fences", func(t *testing.T) {
 		t.Parallel()
 		r := redistest.Single(t)
@@ -106,7 +105,7 @@ type lockState struct {
 
 type lockInput struct {
 	op    string // "acquire" or "end"
-	fence int64  // of "end"
+	fence int64  // of the lease that ends; 0 for "acquire"
 }
 
 func lockModel() porcupine.Model {
@@ -123,7 +122,7 @@ func lockModel() porcupine.Model {
 	}
 }
 
-// history records operations. Their instants are relative to its start.
+// history records operations. Their times are relative to its start.
 type history struct {
 	started time.Time
 	mu      sync.Mutex
@@ -132,14 +131,14 @@ type history struct {
 
 func newHistory() *history { return &history{started: time.Now()} }
 
-// never is an instant after every recorded one.
+// never returns a time after every recorded operation.
 func (h *history) never() time.Time { return h.started.Add(time.Hour) }
 
 func (h *history) addAcquire(client int, fence int64, call, ret time.Time) {
 	h.add(client, lockInput{op: "acquire"}, fence, call, ret)
 }
 
-// addEnd records that a lease ended at some time between two instants.
+// addEnd records that a lease ended at some time between earliest and latest.
 func (h *history) addEnd(client int, fence int64, earliest, latest time.Time) {
 	h.add(client, lockInput{op: "end", fence: fence}, nil, earliest, latest)
 }
@@ -156,7 +155,8 @@ func (h *history) add(client int, in lockInput, out any, call, ret time.Time) {
 	})
 }
 
-// record runs 64 clients that compete for one lock. They release it, let it expire, or die with it.
+// record runs 64 clients that compete for one lock. A client that gets the lock releases it, or
+// "dies" and lets its lease expire.
 func (h *history) record(t *testing.T, s locktest.Store, seed uint64, d time.Duration) {
 	t.Helper()
 	const clients = 64
@@ -177,14 +177,14 @@ func (h *history) round(s locktest.Store, client int, random *rand.Rand) {
 	ctx := context.Background()
 	req := lock.Request{
 		Name: "history",
-		TTL:  lock.MinTTL, // a dead client blocks the others only briefly
+		TTL:  lock.MinTTL, // a dead client blocks other clients only briefly
 		Wait: time.Duration(random.IntN(3)) * 200 * time.Millisecond,
 	}
 	called := time.Now()
 	lease, err := s.Acquire(ctx, req)
 	granted := time.Now()
 	if err != nil {
-		return // refused or unknown; an unknown lease ends on its own, and no client has its fence
+		return // refused, or the outcome is unknown: if there is a lease, it expires unused
 	}
 	h.addAcquire(client, lease.Fence, called, granted)
 	if random.IntN(4) == 0 { // the client dies
@@ -198,9 +198,9 @@ func (h *history) round(s locktest.Store, client int, random *rand.Rand) {
 	switch released := time.Now(); {
 	case err == nil:
 		h.addEnd(client, lease.Fence, releasing, released)
-	case errors.Is(err, lock.ErrNotHeld): // it expired, or the data was lost, at some time after the grant
+	case errors.Is(err, lock.ErrNotHeld): // the lease expired or was lost after the grant
 		h.addEnd(client, lease.Fence, granted, released)
-	default: // unknown
+	default: // the outcome is unknown
 		h.addEnd(client, lease.Fence, releasing, h.never())
 	}
 }
@@ -212,8 +212,8 @@ func (h *history) check(t *testing.T) {
 	require.Equal(t, porcupine.Ok, result, "%d acquisitions", acquired)
 }
 
-// checkFences requires that a later acquire, in real time, has a higher fence. It returns the
-// number of acquires.
+// checkFences requires that fences rise in real time: if one acquire returns before a second
+// acquire starts, the second acquire has the higher fence. It returns the number of acquires.
 func (h *history) checkFences(t *testing.T) int {
 	t.Helper()
 	var acquired []porcupine.Operation
@@ -222,15 +222,15 @@ func (h *history) checkFences(t *testing.T) int {
 			acquired = append(acquired, op)
 		}
 	}
-	require.Greater(t, len(acquired), 5, "the history is too short to show anything")
+	require.Greater(t, len(acquired), 5, "the history has too few acquires")
 
 	fence := func(op porcupine.Operation) int64 {
 		return op.Output.(int64) //nolint:forcetypeassert // the model's own type
 	}
 	slices.SortFunc(acquired, func(a, b porcupine.Operation) int { return cmp.Compare(fence(a), fence(b)) })
-	latestCall := int64(0) // of the acquires with lower fences
+	latestCall := int64(0) // latest call of an acquire with a lower fence
 	for i, op := range acquired {
-		require.GreaterOrEqual(t, op.Return, latestCall, "it returned before one with a lower fence was called")
+		require.GreaterOrEqual(t, op.Return, latestCall, "fences must rise in real time")
 		require.True(t, i == 0 || fence(acquired[i-1]) < fence(op), "two acquires have the same fence")
 		latestCall = max(latestCall, op.Call)
 	}

@@ -11,17 +11,18 @@ type Mode string
 const (
 	// Exclusive allows one holder.
 	Exclusive Mode = "exclusive"
-	// Shared allows any number of holders, none of them exclusive.
+	// Shared allows any number of shared holders and no exclusive holder.
 	Shared Mode = "shared"
 )
 
-// Kind distinguishes locks from semaphores. A lock and a semaphore of one name are independent.
+// Kind distinguishes locks from semaphores. A lock and a semaphore with the same name are
+// independent.
 type Kind string
 
 const (
-	// Lock has one exclusive holder or any number of shared ones.
+	// Lock has one exclusive holder or any number of shared holders.
 	Lock Kind = "lock"
-	// Semaphore has as many holders as its capacity.
+	// Semaphore has at most as many holders as its capacity.
 	Semaphore Kind = "sem"
 )
 
@@ -41,16 +42,16 @@ const (
 // Key identifies a lock or a semaphore.
 type Key struct {
 	Kind Kind   // defaults to Lock
-	Name string // 1 to 128 letters, digits and . _ : -, the first a letter or a digit
+	Name string // 1 to 128 letters, digits and . _ : - characters; starts with a letter or digit
 }
 
-// Request describes a lease to acquire. Only Name is required, and Capacity for a semaphore.
+// Request describes a lease to acquire. Name is required. Capacity is required for a semaphore.
 type Request struct {
 	Kind Kind   // defaults to Lock
 	Name string // as in Key
 	// Token proves ownership: 16 to 128 printable ASCII characters without spaces. Defaults to 128
-	// random bits. A caller that may repeat the request sets it: a token that already holds the
-	// lock gets the same lease again.
+	// random bits. To be able to repeat a request, set Token: if it already holds the lock, Acquire
+	// extends the lease and keeps its fence.
 	Token string
 	// Owner is a public label of up to 256 bytes without control characters.
 	Owner string
@@ -58,11 +59,11 @@ type Request struct {
 	Metadata json.RawMessage
 	// TTL is the length of the lease: 100 ms to 1 h. Defaults to 10 s.
 	TTL time.Duration
-	// Wait is how long Acquire waits while the lock is held: 0 to 20 s. Defaults to no wait.
+	// Wait is the maximum time that Acquire waits for a held lock: 0 to 20 s. Defaults to 0.
 	Wait time.Duration
 	// Mode defaults to Exclusive for a lock. A semaphore is always Shared.
 	Mode Mode
-	// Capacity is the number of permits of a semaphore: 1 to 10 000. A lock has none.
+	// Capacity is the number of permits of a semaphore: 1 to 10 000. For a lock it must be 0.
 	Capacity int64
 }
 
@@ -75,19 +76,19 @@ type Lease struct {
 	Key
 
 	Token      string
-	Fence      int64 // rises strictly from holder to holder; below 2⁵³
+	Fence      int64 // higher than the fence of every earlier holder; less than 2⁵³
 	Mode       Mode
 	TTL        time.Duration
 	AcquiredAt time.Time // by the store's clock
-	// ExpiresAt is the end of the lease, by the same clock. The store grants the lock to no other
-	// holder before it.
+	// ExpiresAt is the end of the lease, by the store's clock; for a [Quorum], by the clock of this
+	// process. Before ExpiresAt the store grants no conflicting lease.
 	ExpiresAt  time.Time
-	Reacquired bool          // the token held the lock already; its fence is unchanged
-	InUse      int64         // permits in use, including this one
+	Reacquired bool          // the token already held the lock; the fence is unchanged
+	InUse      int64         // permits in use, including the permit of this lease
 	Waited     time.Duration // time from the call to the grant
 }
 
-// Holder is the public view of a holder. It never includes the token.
+// Holder describes a holder. It never includes the token, which is secret.
 type Holder struct {
 	Owner      string
 	Fence      int64

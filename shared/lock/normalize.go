@@ -11,8 +11,8 @@ import (
 )
 
 // Normalize fills in defaults, including a random token, and compacts Metadata. It returns a
-// [fault.InvalidRequest] error that names every invalid field by its name in the HTTP API.
-// Normalizing a normalized request changes nothing. Acquire normalizes on its own.
+// [fault.InvalidRequest] error that lists every invalid field by its name in the HTTP API.
+// Normalizing a normalized request changes nothing. Acquire calls Normalize.
 func (r Request) Normalize() (Request, error) {
 	var invalid fault.Fields
 
@@ -35,16 +35,16 @@ func (r Request) Normalize() (Request, error) {
 	return r, invalid.Err()
 }
 
-// Normalize fills in the default kind. It returns a [fault.InvalidRequest] error if the kind does
-// not exist or the name is not valid.
+// Normalize fills in the default kind. It returns a [fault.InvalidRequest] error if the kind or the
+// name is invalid.
 func (k Key) Normalize() (Key, error) {
 	var invalid fault.Fields
 	k = k.normalize(&invalid)
 	return k, invalid.Err()
 }
 
-// NormalizeRenewal fills in the defaults of the arguments of a renewal. It returns a
-// [fault.InvalidRequest] error that names every invalid one by its name in the HTTP API.
+// NormalizeRenewal fills in the defaults of the arguments of Renew. It returns a
+// [fault.InvalidRequest] error that lists every invalid argument by its name in the HTTP API.
 func NormalizeRenewal(key Key, token string, ttl time.Duration) (Key, time.Duration, error) {
 	var invalid fault.Fields
 	key = key.normalize(&invalid)
@@ -53,7 +53,7 @@ func NormalizeRenewal(key Key, token string, ttl time.Duration) (Key, time.Durat
 	return key, ttl, invalid.Err()
 }
 
-// NormalizeRelease is [NormalizeRenewal] for the arguments of a release.
+// NormalizeRelease does the same as [NormalizeRenewal] for the arguments of Release.
 func NormalizeRelease(key Key, token string) (Key, error) {
 	var invalid fault.Fields
 	key = key.normalize(&invalid)
@@ -61,8 +61,8 @@ func NormalizeRelease(key Key, token string) (Key, error) {
 	return key, invalid.Err()
 }
 
-// RefuseSemaphore returns a [fault.InvalidRequest] error if kind is Semaphore. It is for stores
-// that have no semaphores.
+// RefuseSemaphore returns a [fault.InvalidRequest] error if kind is Semaphore. Stores without
+// semaphores call it.
 func RefuseSemaphore(kind Kind) error {
 	if kind == Semaphore {
 		return fault.Invalid("kind", "must be %q: this store has no semaphores", Lock)
@@ -115,7 +115,7 @@ func checkToken(invalid *fault.Fields, token string) {
 
 func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
 
-// normalizeMetadata returns the object without white space, or nil if there is none.
+// normalizeMetadata returns the object without white space, or nil if metadata is empty or null.
 func normalizeMetadata(invalid *fault.Fields, metadata json.RawMessage) json.RawMessage {
 	if len(metadata) == 0 || string(metadata) == "null" {
 		return nil

@@ -42,7 +42,7 @@ func TestNormalize(t *testing.T) {
 		}
 	})
 
-	// redislock's Refresh(500 µs) became PEXPIRE 0, which deletes the key.
+	// redislock sends Refresh with a TTL of 500 µs as PEXPIRE 0, which deletes the key.
 	t.Run("refuses a TTL out of range", func(t *testing.T) {
 		t.Parallel()
 		key, token := lock.Key{Name: "report"}, strings.Repeat("t", lock.MinToken)

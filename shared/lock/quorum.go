@@ -16,14 +16,14 @@ import (
 // unresponsive node causes.
 const NodeTimeout = 200 * time.Millisecond
 
-// Quorum keeps a lock on several independent Redis primaries and grants it if a majority does:
-// Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/) with a fence. It
-// tolerates the loss of a minority of nodes, including their data. The lease counts from the start
-// of the call on the monotonic clock of this process, less an allowance for the drift of the nodes'
-// clocks.
+// Quorum keeps a lock on several independent Redis primaries and grants it if a majority of them
+// grants it: Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/) with a
+// fence. It tolerates the loss of a minority of nodes, including their data. A lease starts when
+// Acquire or Renew sends its requests, by the monotonic clock of this process. It ends earlier than
+// its TTL, by an allowance for the drift of the nodes' clocks: 1 % of the TTL and 2 ms.
 //
-// Waiters poll and are served in no particular order. There are no semaphores. It is safe for
-// concurrent use.
+// Waiters poll and are served in no particular order. Quorum does not support semaphores. It is
+// safe for concurrent use.
 type Quorum struct {
 	nodes []*Redis
 }
@@ -46,13 +46,13 @@ func (q *Quorum) majority() int { return majority(len(q.nodes)) }
 // drift returns the allowance for the drift of a node's clock during a lease: 1 % and 2 ms.
 func drift(ttl time.Duration) time.Duration { return ttl/100 + 2*time.Millisecond }
 
-// expiry returns the end of a lease that was requested at an instant of this process' clock.
+// expiry returns the end of a lease, by this process's clock. requested is the time of the request.
 func expiry(requested time.Time, ttl time.Duration) time.Time {
 	return requested.Add(ttl - drift(ttl)).Round(0).UTC()
 }
 
-// Renew extends a lease if a majority of nodes still holds it. Arguments and errors are those of
-// [Redis.Renew].
+// Renew extends a lease if a majority of nodes still holds it. It has the same arguments and errors
+// as [Redis.Renew].
 func (q *Quorum) Renew(ctx context.Context, key Key, token string, ttl time.Duration) (Lease, error) {
 	key, ttl, err := NormalizeRenewal(key, token, ttl)
 	if err = cmp.Or(err, RefuseSemaphore(key.Kind)); err != nil {
@@ -82,8 +82,8 @@ func (q *Quorum) Renew(ctx context.Context, key Key, token string, ttl time.Dura
 	return Lease{Key: key, Token: token, TTL: ttl, Fence: fence, ExpiresAt: expiry(started, ttl)}, nil
 }
 
-// Release ends the lease on every node. It succeeds if a majority of nodes held it. Arguments and
-// errors are those of [Redis.Release].
+// Release ends the lease on every node. It succeeds if a majority of nodes released the lease. It
+// has the same arguments and errors as [Redis.Release].
 func (q *Quorum) Release(ctx context.Context, key Key, token string) (time.Duration, error) {
 	key, err := NormalizeRelease(key, token)
 	if err = cmp.Or(err, RefuseSemaphore(key.Kind)); err != nil {
@@ -118,8 +118,8 @@ func (q *Quorum) Force(ctx context.Context, key Key) (int64, error) {
 	return ended, majorityError(results)
 }
 
-// Inspect returns the holders that a majority of nodes agrees on. It does not report waiters.
-// Errors: [fault.InvalidRequest], [fault.StoreUnavailable].
+// Inspect returns the holders that a majority of nodes reports. It does not report waiters. Errors:
+// [fault.InvalidRequest], [fault.StoreUnavailable].
 func (q *Quorum) Inspect(ctx context.Context, key Key) (State, error) {
 	key, err := key.Normalize()
 	if err = cmp.Or(err, RefuseSemaphore(key.Kind)); err != nil {
@@ -146,10 +146,10 @@ func (q *Quorum) Inspect(ctx context.Context, key Key) (State, error) {
 	return state, nil
 }
 
-// agreeOnFence returns the highest of the fences that the nodes granted. If they differ it first
-// writes the highest one to a majority: each later majority shares a node with that one, so the
-// next holder's fence is higher. They differ if the nodes' clocks differ by more than clockLead, or
-// if a node has lost its data.
+// agreeOnFence returns the highest fence that a node granted. If the fences differ, it first writes
+// the highest fence to a majority of nodes. Every later majority includes at least one of these
+// nodes, so the next holder's fence is higher. Fences differ if the nodes' clocks differ by more
+// than clockLead, or if a node has lost its data.
 func (q *Quorum) agreeOnFence(ctx context.Context, key Key, token string, fences []int64) (int64, error) {
 	highest := slices.Max(fences)
 	if slices.Min(fences) == highest {

@@ -14,19 +14,20 @@ import (
 )
 
 const (
-	// clockLead is added to this process' clock for the least fence that the nodes may grant. If it
-	// exceeds the duration of a call and the difference between the clocks, all nodes grant the
-	// same fence.
+	// clockLead is added to this process's clock to get the minimum fence that the nodes may grant.
+	// All nodes grant the same fence if clockLead exceeds the duration of the call plus the
+	// difference between the clocks.
 	clockLead = time.Second
 	// minRetryPause and maxRetryPause bound the pauses of a waiter.
 	minRetryPause = 20 * time.Millisecond
 	maxRetryPause = 200 * time.Millisecond
 )
 
-// Acquire acquires a lock. If it is held, Acquire waits up to req.Wait. After an error no node
-// keeps a lease of this call, as far as the nodes can be reached.
+// Acquire acquires a lock. If it is held, Acquire waits up to req.Wait. After an error, Acquire
+// releases this call's lease on every reachable node; on an unreachable node the lease ends after
+// its TTL.
 //
-// Errors: [ErrHeld] after the wait, joined with ctx's error if ctx ended it;
+// Errors: [ErrHeld] after the wait, joined with ctx's error if ctx ended the wait;
 // [fault.InvalidRequest]; [fault.StoreUnavailable] if no majority replies; ctx's error.
 func (q *Quorum) Acquire(ctx context.Context, req Request) (Lease, error) {
 	req, err := req.Normalize()
@@ -84,9 +85,10 @@ func (q *Quorum) acquireOnce(ctx context.Context, req Request) (Lease, error) {
 	return lease, nil
 }
 
-// grantDecided reports whether a majority granted the lock, or no majority can any more. A node
-// that held the lock for the token before keeps its fence, while the others grant new ones. Once
-// such a node has replied, a grant needs a majority of such nodes, or the replies of all nodes.
+// grantDecided reports whether a majority has granted the lock, or can no longer grant it. A node
+// on which the token already held the lock replies Reacquired and keeps its fence; the remaining
+// nodes grant new fences. After a Reacquired reply, grantDecided requires a majority of Reacquired
+// replies; otherwise the fan-out waits for all nodes.
 func (q *Quorum) grantDecided(results []result[attempt], pending int) bool {
 	granted := count(results, func(a attempt) bool { return a.lease != nil })
 	reacquired := count(results, func(a attempt) bool { return a.lease != nil && a.lease.Reacquired })
@@ -117,7 +119,7 @@ func (q *Quorum) leaseOf(ctx context.Context, req Request, results []result[atte
 	if len(fences) < q.majority() {
 		return Lease{}, q.refusalOf(req, len(fences), results)
 	}
-	if len(reacquired) >= q.majority() { // a node that lost the lease and granted it again does not change the fence
+	if len(reacquired) >= q.majority() { // ignore the new fence of a node that had lost the lease
 		lease.Reacquired, fences = true, reacquired
 	}
 
@@ -126,8 +128,8 @@ func (q *Quorum) leaseOf(ctx context.Context, req Request, results []result[atte
 	return lease, err
 }
 
-// refusalOf returns ErrHeld if a majority replied, and a store_unavailable error otherwise. Nodes
-// that granted the lock count as replies: several callers that compete may each have a minority.
+// refusalOf returns ErrHeld if a majority replied, and a store_unavailable error otherwise. A grant
+// also counts as a reply: if several callers compete, each may get a minority of the nodes.
 func (q *Quorum) refusalOf(req Request, granted int, results []result[attempt]) error {
 	refused := count(results, func(a attempt) bool { return a.lease == nil })
 	if granted+refused < q.majority() {
@@ -143,15 +145,15 @@ func (q *Quorum) refusalOf(req Request, granted int, results []result[attempt]) 
 	return Held(req.Kind, conflict)
 }
 
-// undo reverts a call that failed as a whole on each node that replied, including nodes that reply
-// after the call has returned.
+// undo reverts a failed call on every node that replied, including nodes that reply after the call
+// has returned.
 type undo struct {
 	finished chan struct{} // closed once the call has succeeded or failed
 	failed   bool          // valid once finished is closed
 	nodes    sync.WaitGroup
 }
 
-// newUndo returns an undo for a number of nodes, each of which calls register once.
+// newUndo returns an undo for a number of nodes. Each node calls register once.
 func newUndo(nodes int) *undo {
 	u := &undo{finished: make(chan struct{})}
 	u.nodes.Add(nodes)

@@ -19,13 +19,13 @@ func TestQuorum(t *testing.T) {
 		require.ErrorContains(t, err, "at least 3 nodes")
 	})
 
-	// redsync with one hanging node of three takes five seconds to acquire and to release.
+	// With one hanging node of three, redsync takes 5 s to acquire and 5 s to release a lock.
 	t.Run("one hanging node of three costs at most 250 ms", func(t *testing.T) {
 		t.Parallel()
 		boundsAHangingNode(t)
 	})
 
-	t.Run("a lock survives the loss of a minority with its data", func(t *testing.T) {
+	t.Run("a lock survives the loss of a minority of nodes and their data", func(t *testing.T) {
 		t.Parallel()
 		for lost := range 3 {
 			survivesTheLossOf(t, lost)
@@ -90,13 +90,13 @@ func survivesTheLossOf(t *testing.T, node int) {
 }
 
 func raisesTheFenceOnDifferentNodes(t *testing.T) {
-	const fenceOffset = 28 // of the fence in the state string
+	const fenceOffset = 28 // position of the fence in the state string
 	ctx := t.Context()
 	q, nodes := openQuorum(t, time.Second)
 	last := int64(0)
 	for round := range 12 {
-		// One node has a fence from the future, as after its clock was ahead. Another has lost all
-		// data.
+		// One node has a fence from the future, as if its clock had been fast. Another node has
+		// lost all data.
 		future := time.Now().Add(time.Duration(round+1) * time.Hour).UnixMicro()
 		fence := fmt.Sprintf("%016d", future)
 		require.NoError(t, nodes[round%3].Client.SetRange(ctx, "{lock:report}", fenceOffset, fence).Err())

@@ -27,32 +27,34 @@ var (
 	raiseScript   = luascript.MustLoad(scripts, "scripts/raise.lua")
 )
 
-// linger is how long the state of a free lock stays in Redis after its lease. Until then the next
-// fence is higher than the last one even if the server's clock was set back. Later, and after a
-// loss of all data, it is higher because a fence is at least the server's time in microseconds.
+// linger is the time that Redis keeps the state of a lock after the lease has ended. While Redis
+// has the state, the next fence is higher than the last fence even if the server's clock was set
+// back. Without the state, the next fence is the server's time in microseconds, so it is higher
+// unless the clock was set back.
 const linger = 60 * time.Second
 
 var lingerMS = strconv.FormatInt(linger.Milliseconds(), 10) //nolint:gochecknoglobals // a constant as text
 
-// maxInspected bounds the holders that Inspect returns.
+// maxInspected is the maximum number of holders that Inspect returns.
 const maxInspected = 10_000
 
 // Redis keeps locks on one Redis deployment: a single server, a primary with replicas, or a
-// cluster. Every method except a waiting Acquire is one script call. It is safe for concurrent use.
+// cluster. Every method except a waiting Acquire makes one or two script calls. It is safe for
+// concurrent use.
 type Redis struct {
 	conn    *redisconn.Conn
 	wakeups *wakeups
 }
 
-// NewRedis returns a Redis on a connection. [Redis.Close] does not close the connection.
+// NewRedis returns a store that uses conn. [Redis.Close] does not close conn.
 func NewRedis(conn *redisconn.Conn) *Redis {
 	return &Redis{conn: conn, wakeups: newWakeups(conn.Client())}
 }
 
-// FromClient returns a Redis on a client of the caller, with the default call timeout and circuit
-// breaker of package redisconn. The client should not retry (MaxRetries: -1) and should obey
-// contexts (ContextTimeoutEnabled: true); otherwise a call can take longer than the call timeout.
-// [Redis.Close] does not close the client.
+// FromClient returns a store that uses the caller's client, with the default call timeout and
+// circuit breaker of package redisconn. Disable the client's retries (MaxRetries: -1) and enable
+// context deadlines (ContextTimeoutEnabled: true); otherwise a call can take longer than the call
+// timeout. [Redis.Close] does not close the client.
 func FromClient(client redis.UniversalClient) *Redis {
 	return NewRedis(redisconn.FromClient(client, redisconn.Config{}))
 }
@@ -60,19 +62,19 @@ func FromClient(client redis.UniversalClient) *Redis {
 // Close ends the pub/sub subscription of the waiters, if there is one.
 func (r *Redis) Close() error { return r.wakeups.close() }
 
-// stateKey returns the Redis key of the lock's state, which also names the channel of its wake-ups.
+// stateKey returns the Redis key of the lock's state. The channel of the lock's wake-ups has the
+// same name.
 func (k Key) stateKey() string { return "{" + string(k.Kind) + ":" + k.Name + "}" }
 
-// redisKeys returns all keys of a lock, in the order of the scripts; scripts/prelude.lua documents
-// them. They share a hash tag, so that a cluster keeps them on one node.
+// redisKeys returns all keys of a lock, in the order that the scripts declare; scripts/prelude.lua
+// documents the keys. The keys share a hash tag, so that a cluster keeps them on one node.
 func (k Key) redisKeys() []string {
 	state := k.stateKey()
 	return []string{state, state + ":leases", state + ":holders", state + ":queue", state + ":beats"}
 }
 
-// Renew extends the token's lease to ttl from now. A ttl of 0 means [DefaultTTL]. It never
-// reacquires a lease that has ended. Errors: [ErrNotHeld], [fault.InvalidRequest],
-// [fault.StoreUnavailable].
+// Renew extends the token's lease to ttl from now. A ttl of 0 means [DefaultTTL]. It never revives
+// a lease that has ended. Errors: [ErrNotHeld], [fault.InvalidRequest], [fault.StoreUnavailable].
 func (r *Redis) Renew(ctx context.Context, key Key, token string, ttl time.Duration) (Lease, error) {
 	key, ttl, err := NormalizeRenewal(key, token, ttl)
 	if err != nil {
@@ -93,8 +95,8 @@ func (r *Redis) renew(ctx context.Context, key Key, token string, ttl time.Durat
 	return Lease{Key: key, Token: token, TTL: ttl, Fence: integer(values[0]), ExpiresAt: instant(values[1])}, nil
 }
 
-// Release ends the token's lease and returns how long it was held. A repeated release succeeds and
-// returns 0. Errors: [ErrNotHeld], [fault.InvalidRequest], [fault.StoreUnavailable].
+// Release ends the token's lease and returns the time that the token held it. A repeated release
+// succeeds and returns 0. Errors: [ErrNotHeld], [fault.InvalidRequest], [fault.StoreUnavailable].
 func (r *Redis) Release(ctx context.Context, key Key, token string) (time.Duration, error) {
 	key, err := NormalizeRelease(key, token)
 	if err != nil {
@@ -104,7 +106,7 @@ func (r *Redis) Release(ctx context.Context, key Key, token string) (time.Durati
 }
 
 func (r *Redis) release(ctx context.Context, key Key, token string) (time.Duration, error) {
-	// Fast path: an exclusive lock without waiters needs the state key only. Otherwise the script
+	// Fast path: an exclusive lock without waiters needs only the state key. Otherwise the script
 	// changes nothing and replies 0.
 	reply, err := r.conn.Run(ctx, releaseScript, []string{key.stateKey()}, token, lingerMS)
 	if err == nil && reply == int64(0) {
@@ -123,8 +125,8 @@ func (r *Redis) release(ctx context.Context, key Key, token string) (time.Durati
 	}
 }
 
-// Force ends the leases of all holders and returns their number. The next fence is higher than
-// theirs. Errors: [fault.InvalidRequest], [fault.StoreUnavailable].
+// Force ends the leases of all holders and returns their number. The next fence is higher than the
+// fences of these holders. Errors: [fault.InvalidRequest], [fault.StoreUnavailable].
 func (r *Redis) Force(ctx context.Context, key Key) (int64, error) {
 	key, err := key.Normalize()
 	if err != nil {
@@ -141,8 +143,8 @@ func (r *Redis) force(ctx context.Context, key Key) (int64, error) {
 	return integer(reply), nil
 }
 
-// Inspect returns the holders, at most 10 000 of them, and the number of waiters. It writes
-// nothing. Errors: [fault.InvalidRequest], [fault.StoreUnavailable].
+// Inspect returns at most 10 000 holders and the number of waiters. It writes nothing. Errors:
+// [fault.InvalidRequest], [fault.StoreUnavailable].
 func (r *Redis) Inspect(ctx context.Context, key Key) (State, error) {
 	key, err := key.Normalize()
 	if err != nil {
@@ -158,7 +160,7 @@ func (r *Redis) inspect(ctx context.Context, key Key) (State, error) {
 	}
 	values, ok := reply.([]any)
 	if !ok || len(values) < 3 {
-		return State{}, fmt.Errorf("unexpected reply of inspect: %v", reply)
+		return State{}, fmt.Errorf("unexpected reply from inspect.lua: %v", reply)
 	}
 
 	s := State{Key: key, Waiters: integer(values[1]), Holders: []Holder{}}
@@ -175,7 +177,7 @@ func (r *Redis) inspect(ctx context.Context, key Key) (State, error) {
 	return s, nil
 }
 
-// holderOf reads one holder of the reply of scripts/inspect.lua.
+// holderOf parses one holder in a reply of scripts/inspect.lua.
 func holderOf(row []any) Holder {
 	label, _ := row[3].(string)
 	owner, metadata, _ := strings.Cut(label, "\n")
@@ -209,7 +211,8 @@ func notHeld(reply int64) error {
 	}
 }
 
-// integer converts a number that a script returned as a number or as text.
+// integer converts a number in a script's reply, which Redis returns as an integer or as text. It
+// returns 0 for any other value.
 func integer(v any) int64 {
 	switch n := v.(type) {
 	case int64:
@@ -222,5 +225,5 @@ func integer(v any) int64 {
 	}
 }
 
-// instant converts µs since the epoch that a script returned.
+// instant converts a time in a script's reply, in µs since the epoch.
 func instant(v any) time.Time { return time.UnixMicro(integer(v)).UTC() }

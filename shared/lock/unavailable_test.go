@@ -12,12 +12,13 @@ import (
 	"github.com/sluicehq/sluice/shared/lock"
 )
 
-// failLimit bounds a call on a store that cannot serve it.
+// failLimit is the maximum duration of a call while the store is unavailable.
 const failLimit = 500 * time.Millisecond
 
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
-	// go-redis kept a connection to a read-only server for a quarter of an hour after a failover.
+	// After a failover, go-redis used connections to the read-only server for 15 minutes (go-redis
+	// #2229).
 	for name, breakServer := range map[string]func(*testing.T, *redistest.Redis){
 		"dead: every method fails within 500 ms": func(t *testing.T, r *redistest.Redis) {
 			require.NoError(t, r.Server.Kill())
@@ -51,8 +52,8 @@ func TestUnavailable(t *testing.T) {
 	})
 }
 
-// requireUnavailable requires that each method that writes fails in time. The lease is one that
-// the store granted before it failed.
+// requireUnavailable requires that each writing method fails within failLimit. The store granted
+// held before it failed.
 func requireUnavailable(t *testing.T, s *lock.Redis, held lock.Lease) {
 	t.Helper()
 	ctx := t.Context()
@@ -83,13 +84,13 @@ func servesHoldersWhenFull(t *testing.T) {
 		return lease
 	}
 	long := grant(lock.Request{Name: "long", TTL: time.Minute})
-	short := grant(lock.Request{Name: "short", TTL: time.Second}) // its state outlives its lease once it is released
+	short := grant(lock.Request{Name: "short", TTL: time.Second}) // after a release, its state outlives its lease
 	forced := grant(lock.Request{Name: "forced", TTL: time.Minute})
 	permit := grant(lock.Request{Kind: lock.Semaphore, Name: "pool", TTL: time.Minute, Capacity: 3})
 	require.NoError(t, r.Client.ConfigSet(ctx, "maxmemory", "1").Err())
 
 	_, err := s.Acquire(ctx, lock.Request{Name: "free"})
-	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err), "a new lock takes memory")
+	require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err), "a new lock needs memory")
 	for _, lease := range []lock.Lease{long, permit} {
 		renewed, err := s.Renew(ctx, lease.Key, lease.Token, time.Hour)
 		require.NoError(t, err)
@@ -105,15 +106,16 @@ func servesHoldersWhenFull(t *testing.T) {
 	require.ErrorIs(t, err, lock.ErrNotHeld)
 }
 
-// go-redis ignores a context's deadline by default. If it obeys, the effect of the script stays.
+// go-redis ignores a context's deadline by default. If it obeys the deadline, the server may still
+// run the script later, and Acquire must release the lease.
 func holdsNothingAfterTheDeadline(t *testing.T) {
 	r := redistest.Single(t)
 	s := openStore(t, r)
 	_, err := s.Acquire(t.Context(), lock.Request{Name: redistest.Name("warm")}) // loads the scripts
 	require.NoError(t, err)
 
-	// The server must resume while the clean-up still tries, which a busy machine may miss
-	// sometimes.
+	// The clean-up succeeds only if the server resumes before the clean-up times out. A busy
+	// machine may resume it too late, so the test tries up to 10 times.
 	for range 10 {
 		name := redistest.Name("lock")
 		require.NoError(t, r.Server.Pause())

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// heartbeat is how long a waiter keeps its place in the queue after each attempt.
+	// heartbeat is the time that a waiter keeps its place in the queue after each attempt.
 	heartbeat = 2 * time.Second
 	// pollInterval is the longest pause between two attempts of a waiter.
 	pollInterval = 400 * time.Millisecond
-	// expiryMargin is added to the holder's remaining lease, so that the lease has ended when the
-	// waiter tries again.
+	// expiryMargin is added to the holder's remaining lease, so that the waiter tries again after
+	// the lease has ended.
 	expiryMargin = 500 * time.Microsecond
 )
 
-// waiter is one waiting Acquire.
+// waiter is an Acquire call with a wait.
 type waiter struct {
 	redis    *Redis
 	request  Request
@@ -26,9 +26,9 @@ type waiter struct {
 }
 
 // acquire tries once without queueing, so that an uncontended Acquire is one script call. If the
-// lock is held it subscribes to wake-ups and joins the queue, in this order: a release between the
-// two wakes the waiter. If the subscription is not yet active then, the waiter notices the release
-// at its next poll.
+// lock is held, it first subscribes to wake-ups and then joins the queue, so that a release wakes
+// it as soon as it has joined. If Redis has not processed the subscription before the release, the
+// waiter notices the release at its next poll.
 func (w *waiter) acquire(ctx context.Context) (Lease, error) {
 	last, err := w.try(ctx, tryOptions{})
 	if err != nil || last.lease != nil {
@@ -59,8 +59,8 @@ func (w *waiter) try(ctx context.Context, o tryOptions) (attempt, error) {
 	return w.redis.try(ctx, w.request, w.call, o)
 }
 
-// finish returns the lease of the last attempt or its error. After an error nothing of this waiter
-// stays in Redis.
+// finish returns the lease or the error of the last attempt. After an error, it removes the
+// waiter's lease and its place in the queue from Redis.
 func (w *waiter) finish(ctx context.Context, last attempt, err error) (Lease, error) {
 	if err != nil {
 		w.redis.abandon(ctx, w.request, w.call)
@@ -69,8 +69,8 @@ func (w *waiter) finish(ctx context.Context, last attempt, err error) (Lease, er
 	return *last.lease, nil
 }
 
-// pause returns true after a wake-up, the end of the holder's lease or the poll interval, and false
-// if the wait is over.
+// pause waits for a wake-up, the end of the holder's lease or the poll interval. It returns false
+// if the deadline has passed or ctx has ended.
 func (w *waiter) pause(ctx context.Context, woken <-chan struct{}, remaining time.Duration) bool {
 	poll := pollInterval - rand.N(pollInterval/4)
 	left := time.Until(w.deadline)

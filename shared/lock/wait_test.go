@@ -28,12 +28,13 @@ func TestWait(t *testing.T) {
 	})
 
 	// A process that died while it waited is first in the queue.
-	t.Run("passes over a dead waiter after its heartbeat", func(t *testing.T) {
+	t.Run("skips a dead waiter after its heartbeat has ended", func(t *testing.T) {
 		t.Parallel()
 		onEachRedis(t, passesOverDeadWaiters)
 	})
 
-	// blnk released on the request's context, which had ended: the key stayed until its TTL.
+	// blnk released a lock with the context of the request, which had ended. The key remained in
+	// Redis until its TTL.
 	t.Run("canceled: leaves nothing behind, and the next waiter is woken", func(t *testing.T) {
 		t.Parallel()
 		onEachRedis(t, leavesWhenCanceled)
@@ -73,7 +74,7 @@ func servesInOrder(t *testing.T, _ *redistest.Redis, s *lock.Redis) {
 	require.Equal(t, []int{0, 1, 2, 3, 4}, order)
 }
 
-// Readers that keep coming would starve a writer if they did not queue behind it.
+// New readers queue behind a waiting writer; otherwise a stream of readers would starve it.
 func doesNotStarveWriters(t *testing.T, _ *redistest.Redis, s *lock.Redis) {
 	name := redistest.Name("lock")
 	ctx, stop := context.WithCancel(t.Context())
@@ -146,7 +147,7 @@ func leavesWhenCanceled(t *testing.T, _ *redistest.Redis, s *lock.Redis) {
 	cancel()
 	err = <-result
 	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorIs(t, err, lock.ErrHeld, "the error also says why the call waited")
+	require.ErrorIs(t, err, lock.ErrHeld, "the error also matches ErrHeld")
 	require.Eventually(t, hasWaiters(t, s, holder.Key, 1), prompt, time.Millisecond)
 	_, err = s.Release(t.Context(), holder.Key, holder.Token)
 	require.NoError(t, err)

@@ -9,8 +9,8 @@ import (
 )
 
 // wakeups delivers wake-ups to all waiters of this process over one pub/sub subscription. A release
-// publishes the call of the first waiter on the channel of the lock, which has the name of its
-// state key. A lost message delays the waiter to its next poll.
+// publishes the call ID of the first waiter on the lock's channel. The name of the channel is the
+// lock's state key. If the message is lost, the waiter tries again at its next poll.
 type wakeups struct {
 	client redis.UniversalClient
 
@@ -23,8 +23,8 @@ func newWakeups(client redis.UniversalClient) *wakeups {
 	return &wakeups{client: client, waiting: make(map[string]map[string]chan struct{})}
 }
 
-// subscribe returns a channel that receives when the call is woken, and a function that ends the
-// subscription.
+// subscribe returns a channel that receives a value when the call is woken, and a function that
+// ends the subscription.
 func (w *wakeups) subscribe(ctx context.Context, channel, call string) (woken <-chan struct{}, unsubscribe func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -38,15 +38,15 @@ func (w *wakeups) subscribe(ctx context.Context, channel, call string) (woken <-
 	return wake, func() { w.unsubscribe(context.WithoutCancel(ctx), channel, call) }
 }
 
-// listen adds a channel to the subscription, which outlives the call that starts it. The caller
-// holds the mutex.
+// listen adds a channel to the subscription. The subscription outlives the Acquire that starts it.
+// The caller of listen holds the mutex.
 func (w *wakeups) listen(ctx context.Context, channel string) {
 	ctx = context.WithoutCancel(ctx)
 	if w.pubsub == nil {
 		w.pubsub = w.client.Subscribe(ctx)
 		go w.receive(w.pubsub.Channel(redis.WithChannelSize(1024)))
 	}
-	_ = w.pubsub.Subscribe(ctx, channel) // after an error the driver subscribes when it reconnects
+	_ = w.pubsub.Subscribe(ctx, channel) // after an error, go-redis subscribes when it reconnects
 }
 
 func (w *wakeups) receive(messages <-chan *redis.Message) {
@@ -55,12 +55,12 @@ func (w *wakeups) receive(messages <-chan *redis.Message) {
 	}
 }
 
-// wake wakes a call, if it waits in this process and has no wake-up pending.
+// wake wakes a call if the call waits in this process and has no pending wake-up.
 func (w *wakeups) wake(channel, call string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
-	case w.waiting[channel][call] <- struct{}{}: // a nil channel never receives
+	case w.waiting[channel][call] <- struct{}{}: // an unknown call has a nil channel, which never receives
 	default:
 	}
 }

@@ -17,15 +17,16 @@ type Getter interface {
 
 // CacheConfig configures a [Cache].
 type CacheConfig struct {
-	// MaxAge is how long a policy is used without reading it again. A change takes effect on every
-	// instance within this time. Defaults to 3 s.
+	// MaxAge is the time after which the cache reads a policy again, so a change takes effect on
+	// every instance within MaxAge. Defaults to 3 s.
 	MaxAge time.Duration
-	// MaxAbsent is how long the cache remembers that a policy does not exist. Defaults to 1 s.
+	// MaxAbsent is the time after which the cache looks for an absent policy again. Defaults to 1
+	// s.
 	MaxAbsent time.Duration
-	// RefreshWait is how long a call waits for the store when it has an expired version to fall
-	// back on. Defaults to 100 ms.
+	// RefreshWait is the maximum time that a call waits for the store if the cache has an expired
+	// version of the policy. Defaults to 100 ms.
 	RefreshWait time.Duration
-	// MaxEntries bounds the cache. Defaults to 10 000.
+	// MaxEntries is the maximum number of names in the cache. Defaults to 10 000.
 	MaxEntries int
 }
 
@@ -46,8 +47,8 @@ func (c CacheConfig) withDefaults() CacheConfig {
 	return c
 }
 
-// Cache keeps the policies that an instance uses for a few seconds. While the store is unavailable
-// or slow, it returns the last version that it read.
+// Cache holds the policies that an instance uses, and reads each again after MaxAge. While the
+// store is unavailable or slow, the cache returns the last version that it read.
 type Cache struct {
 	store  Getter
 	cfg    CacheConfig
@@ -60,8 +61,8 @@ type Cache struct {
 // Cached is a policy from a [Cache].
 type Cached struct {
 	Stored
-	// Stale reports that the store was unavailable or slow, so that the policy may have changed
-	// since it was read.
+	// Stale reports that the store was unavailable or slow. The policy may have changed since it
+	// was read.
 	Stale bool
 }
 
@@ -73,8 +74,7 @@ type entry struct {
 	expires  time.Time // zero after Invalidate
 }
 
-// usable reports whether the entry holds a policy that can be served while the store is
-// unavailable.
+// usable reports whether Get may return the entry while the store is unavailable.
 func (e entry) usable() bool { return !e.expires.IsZero() && e.notFound == nil }
 
 // NewCache returns an empty cache in front of store.
@@ -91,14 +91,14 @@ func (c *Cache) Get(ctx context.Context, name string) (Cached, error) {
 		return last.policy, last.notFound
 	}
 
-	var overdue <-chan time.Time // nil, which blocks, if there is no version to fall back on
+	var overdue <-chan time.Time // nil, which blocks forever, unless last is usable
 	if last.usable() {
 		timer := time.NewTimer(c.cfg.RefreshWait)
 		defer timer.Stop()
 		overdue = timer.C
 	}
 
-	// One read serves all callers that wait for it, so it must survive the first one's context.
+	// All waiting callers share one read, so it must not end with the context of the first caller.
 	read := c.flight.DoChan(name, func() (any, error) { return c.read(context.WithoutCancel(ctx), name) })
 	select {
 	case result := <-read:
@@ -128,8 +128,8 @@ func (c *Cache) read(ctx context.Context, name string) (Cached, error) {
 	return Cached{Stored: p}, err
 }
 
-// extend marks the last version as stale and keeps it for MaxAbsent, so that not every call waits
-// for an unavailable store.
+// extend marks the last version as stale and keeps it for another MaxAbsent. During this time calls
+// do not wait for the unavailable store.
 func (c *Cache) extend(name string, last entry) Cached {
 	last.policy.Stale = true
 	last.expires = time.Now().Add(c.cfg.MaxAbsent)
@@ -138,8 +138,8 @@ func (c *Cache) extend(name string, last entry) Cached {
 	return last.policy
 }
 
-// Invalidate makes the next Get read the policy from the store. An instance that changes a policy
-// calls it, so that it sees its own change.
+// Invalidate makes the next Get read the policy from the store. Call it after changing a policy, so
+// that this instance uses the change immediately.
 func (c *Cache) Invalidate(name string) {
 	c.flight.Forget(name)
 	c.put(name, entry{readAt: time.Now()})
@@ -152,8 +152,8 @@ func (c *Cache) lookup(name string) entry {
 	return c.entries[name]
 }
 
-// put stores e unless the entry holds the result of a later read. It evicts arbitrary entries from
-// a full cache.
+// put stores e, unless the cache has the result of a read that began later. If the cache is full,
+// put evicts arbitrary entries.
 func (c *Cache) put(name string, e entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// fakeStore is a store whose policy, error and latency a test sets.
+// fakeStore is a store with a policy, an error and a latency that the test sets.
 type fakeStore struct {
 	reads atomic.Int64
 
@@ -46,10 +46,11 @@ func (s *fakeStore) Get(ctx context.Context, _ string) (policy.Stored, error) {
 
 var (
 	errUnavailable = fault.Unavailable("policy", errors.New("no route to host"))
-	errNotFound    = fault.New(fault.PolicyNotFound, "no policy has the name")
+	errNotFound    = fault.New(fault.PolicyNotFound, "no policy has this name")
 )
 
-// newCache returns a cache with the default configuration, and its store, which holds version 1.
+// newCache returns a cache with the default configuration, and its store with version 1 of a
+// policy.
 func newCache() (*policy.Cache, *fakeStore) {
 	s := &fakeStore{}
 	s.set(1, nil, 0)
@@ -92,7 +93,7 @@ func TestCacheGet(t *testing.T) {
 				_, err := c.Get(t.Context(), "login")
 				require.ErrorIs(t, err, policy.ErrNotFound)
 			}
-			require.EqualValues(t, 1, s.reads.Load(), "a name that does not exist is not read on every call")
+			require.EqualValues(t, 1, s.reads.Load(), "an absent policy is not read on every call")
 			s.set(1, nil, 0)
 			time.Sleep(2 * time.Second)
 			require.EqualValues(t, 1, version(t, c))
@@ -236,7 +237,7 @@ func TestCacheInvalidate(t *testing.T) {
 		})
 	})
 
-	t.Run("a read that began before does not restore the old version", func(t *testing.T) {
+	t.Run("an earlier read that ends later does not restore the old version", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			c, s := newCache()

@@ -1,6 +1,5 @@
-// Package policy defines rate-limit policies: their rules, the defaults, which values are valid,
-// and which rules apply to a key. It performs no I/O; package dynamopolicy stores policies in
-// DynamoDB.
+// Package policy defines rate-limit policies, their defaults and their validation, and selects the
+// rules that apply to a key. It performs no I/O; package dynamopolicy stores policies in DynamoDB.
 //
 // A [Policy] holds 1 to 8 rules, all of which apply to each key, and overrides for single keys or
 // for prefixes of keys:
@@ -14,7 +13,7 @@
 //		Overrides: []policy.Override{{Key: "bot-*", Mode: policy.Deny}},
 //	}.Normalize()
 //
-// [Policy.Normalize] fills in the defaults and refuses invalid values; [Policy.For] returns the
+// [Policy.Normalize] fills in the defaults and rejects invalid values; [Policy.For] returns the
 // settings that apply to one key. Package ratelimit makes the decisions. [Document] is the JSON
 // form of a policy, in HTTP bodies and in the store.
 //

@@ -7,8 +7,8 @@ import (
 	"github.com/sluicehq/sluice/shared/instant"
 )
 
-// Document is the JSON form of a policy. Optional members are pointers, so that an explicit "" or 0
-// is distinguished from an absent member. JSON null counts as absent.
+// Document is the JSON form of a policy. Optional members are pointers, to distinguish an explicit
+// "" or 0 from an absent member. JSON null is the same as an absent member.
 type Document struct {
 	Name          *string            `json:"name,omitempty"`
 	Description   string             `json:"description,omitempty"`
@@ -51,8 +51,8 @@ func (p Policy) Document() Document {
 	return d
 }
 
-// Policy returns the policy that d describes, with the defaults in place of absent members. It does
-// not validate; see [Document.Normalize].
+// Policy returns the policy that d describes, with the defaults for absent members. It does not
+// validate; see [Document.Normalize].
 func (d Document) Policy() Policy {
 	p := Policy{
 		Name: given(d.Name, ""), Description: d.Description, Mode: given(d.Mode, Enforce),
@@ -66,9 +66,9 @@ func (d Document) Policy() Policy {
 	return p
 }
 
-// Normalize returns the policy that d describes, with the defaults in place of absent members, and
-// refuses explicit values that are out of range, including "" and 0. Errors: [ErrInvalid], which
-// names every bad field.
+// Normalize returns the policy that d describes, with the defaults for absent members. It rejects
+// explicit values that are out of range, including "" and 0. Errors: [ErrInvalid], which names
+// every invalid field.
 func (d Document) Normalize() (Policy, error) {
 	var f fault.Fields
 	checkBursts(&f, "rules", d.Rules)
@@ -85,7 +85,7 @@ func (d Document) Normalize() (Policy, error) {
 	return p, f.Join(p.Validate())
 }
 
-// checkBursts refuses an explicit burst of 0, which [Rule] cannot distinguish from an absent one.
+// checkBursts rejects an explicit burst of 0. In a [Rule], 0 means that the burst is absent.
 func checkBursts(f *fault.Fields, field string, rules []RuleDocument) {
 	for i, r := range rules {
 		if r.Burst != nil && *r.Burst == 0 {
@@ -94,8 +94,8 @@ func checkBursts(f *fault.Fields, field string, rules []RuleDocument) {
 	}
 }
 
-// rulesOf converts rules. It returns nil for nil: an override without rules differs from one with
-// an empty list.
+// rulesOf converts rules. It returns nil for nil, because an override may omit its rules, but an
+// explicit empty list is invalid.
 func rulesOf(documents []RuleDocument) []Rule {
 	if documents == nil {
 		return nil
@@ -128,7 +128,7 @@ func documents(rules []Rule) []RuleDocument {
 	return out
 }
 
-// given returns the value of a present member, or absent if v is nil.
+// given returns *v, or the default absent if v is nil.
 func given[T any](v *T, absent T) T {
 	if v == nil {
 		return absent

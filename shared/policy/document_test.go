@@ -61,7 +61,7 @@ func TestDocumentNormalize(t *testing.T) {
 		}
 	})
 
-	t.Run("windows beyond a duration: are refused", func(t *testing.T) {
+	t.Run("windows too long for a time.Duration: are refused", func(t *testing.T) {
 		t.Parallel()
 		for _, ms := range []int64{math.MaxInt64, math.MinInt64, math.MaxInt64/1_000_000 + 1} {
 			d := policy.Policy{Name: "p", Rules: []policy.Rule{rule(policy.GCRA, 1, time.Second, 0)}}.Document()
@@ -100,5 +100,5 @@ func TestDocument(t *testing.T) {
 			{"key": "gold", "rules": [{"name": "r", "algorithm": "gcra", "limit": 5, "window_ms": 3600000}]}
 		]
 	}`, string(text))
-	require.Equal(t, p, parse(t, string(text)).Policy(), "the JSON form loses nothing")
+	require.Equal(t, p, parse(t, string(text)).Policy(), "the JSON form preserves the whole policy")
 }

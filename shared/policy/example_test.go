@@ -9,8 +9,8 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// The override of exactly a key takes precedence over the override with the longest matching
-// prefix, and that over the policy itself.
+// For prefers the override for exactly the key, then the override with the longest matching prefix,
+// then the policy's own settings.
 func ExamplePolicy_For() {
 	hourly := func(limit int64) []policy.Rule {
 		return []policy.Rule{{Name: "hourly", Algorithm: policy.SlidingWindow, Limit: limit, Window: time.Hour}}
@@ -36,7 +36,7 @@ func ExamplePolicy_For() {
 	// bot-search-ours allow 500
 }
 
-// Normalize fills in the defaults of a valid policy, and names every invalid field of another.
+// Normalize fills in the defaults. If the policy is invalid, the error names every invalid field.
 func ExamplePolicy_Normalize() {
 	_, err := policy.Policy{
 		Name:       "export",

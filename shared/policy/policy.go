@@ -2,7 +2,7 @@ package policy
 
 import "time"
 
-// Algorithm names the way a rule counts.
+// Algorithm is the name of the algorithm by which a rule counts.
 type Algorithm string
 
 // The algorithms. Package ratelimit implements them.
@@ -14,7 +14,7 @@ const (
 	GCRA                 Algorithm = "gcra"
 )
 
-// Mode selects what happens to a check that exceeds a limit.
+// Mode selects whether a policy enforces its limits.
 type Mode string
 
 // The modes. The default is Enforce.
@@ -30,7 +30,7 @@ type OnUnavailable string
 
 // The fallbacks. The default is UnavailableLocal.
 const (
-	UnavailableLocal OnUnavailable = "local" // count in the instance's memory, at LocalShare of each limit
+	UnavailableLocal OnUnavailable = "local" // count in the instance's memory, with LocalShare of each limit
 	UnavailableAllow OnUnavailable = "allow" // allow every check
 	UnavailableDeny  OnUnavailable = "deny"  // deny every check
 )
@@ -47,8 +47,8 @@ type Rule struct {
 	Limit int64
 	// Window is a whole number of milliseconds, 1 ms to [MaxWindow].
 	Window time.Duration
-	// Burst is the number of cost units that a TokenBucket or GCRA rule admits in a burst: up to
-	// [MaxLimit]. 0 means Limit. The other algorithms have no burst.
+	// Burst is the capacity of a TokenBucket or GCRA rule in cost units: 1 to [MaxLimit]. 0 means
+	// Limit. The other algorithms have no burst.
 	Burst int64
 }
 
@@ -69,16 +69,16 @@ type Policy struct {
 	// OnUnavailable defaults to UnavailableLocal.
 	OnUnavailable OnUnavailable
 	// LocalShare is the share of each limit that one instance grants while Redis is unavailable:
-	// over 0, at most 1. 0 means [DefaultLocalShare].
+	// greater than 0, at most 1. 0 means [DefaultLocalShare].
 	LocalShare float64
-	// NoDenyCache sends every check to Redis, including checks of keys with a remembered denial.
+	// NoDenyCache disables the cache of denials: every check goes to Redis.
 	NoDenyCache bool
 	Rules       []Rule
 	Overrides   []Override
 }
 
-// Capacity returns the most cost units that the rule can admit in one instant: the burst if it is
-// set, otherwise the limit.
+// Capacity returns the maximum number of cost units that the rule can admit at one time: the burst
+// if it is set, otherwise the limit.
 func (r Rule) Capacity() int64 {
 	if r.Burst > 0 {
 		return r.Burst
@@ -86,10 +86,10 @@ func (r Rule) Capacity() int64 {
 	return r.Limit
 }
 
-// WorstCase returns the most cost units that the rule can admit in any interval of one window's
-// length.
+// WorstCase returns the maximum number of cost units that the rule can admit in an interval of one
+// window's length. With the limit L:
 //
-//   - fixed_window: 2L, at the end of one window and the start of the next.
+//   - fixed_window: 2L, of which L at the end of one window and L at the start of the next.
 //   - sliding_window: L.
 //   - sliding_window_counter: 2L - 1, because it assumes that the previous window's units were
 //     spread evenly.

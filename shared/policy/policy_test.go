@@ -41,8 +41,8 @@ func TestTick(t *testing.T) {
 		}
 	})
 
-	// For a valid rule the tick divides the window, and capacity and limit times the window in
-	// ticks stay below 2^52.
+	// For a valid rule, the tick divides the window, and max(capacity, limit) * (window / tick) is
+	// less than 2^52.
 	t.Run("keeps the arithmetic of every valid rule exact", func(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(rt *rapid.T) {
@@ -77,7 +77,7 @@ func TestCapacity(t *testing.T) {
 	require.EqualValues(t, 10, rule(policy.FixedWindow, 10, time.Second, 0).Capacity())
 }
 
-// TestWorstCase of package ratelimit reaches these bounds.
+// TestWorstCase checks the formulas. A test of package ratelimit reaches these bounds.
 func TestWorstCase(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

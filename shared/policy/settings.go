@@ -6,7 +6,7 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// Settings are the parts of a policy that decide the checks of one key.
+// Settings are the parts of a policy that apply to the checks of one key.
 type Settings struct {
 	Mode          Mode
 	Rules         []Rule
@@ -15,9 +15,9 @@ type Settings struct {
 	NoDenyCache   bool
 }
 
-// For returns the settings that apply to key, with defaults filled in. The override of exactly that
-// key takes precedence, then the override with the longest matching prefix, then the policy itself.
-// At most one override applies.
+// For returns the settings that apply to key, with defaults filled in. At most one override
+// applies: the override for exactly that key or, without one, the override with the longest
+// matching prefix.
 func (p *Policy) For(key string) Settings {
 	s := Settings{
 		Mode: p.Mode, Rules: p.Rules, OnUnavailable: p.OnUnavailable, LocalShare: p.LocalShare,
@@ -65,7 +65,7 @@ func (s *Settings) setDefaults() {
 	}
 }
 
-// Validate adds every invalid setting to f, under the name that it has in a policy.
+// Validate adds every invalid setting to f, under its JSON name.
 func (s *Settings) Validate(f *fault.Fields) {
 	checkMode(f, "mode", s.Mode)
 	switch s.OnUnavailable {
@@ -73,7 +73,7 @@ func (s *Settings) Validate(f *fault.Fields) {
 	default:
 		f.Add("on_unavailable", `must be "local", "allow" or "deny"`)
 	}
-	if !(s.LocalShare > 0 && s.LocalShare <= 1) { // written so that NaN is refused
+	if !(s.LocalShare > 0 && s.LocalShare <= 1) { // also rejects NaN
 		f.Add("local_share", "must be over 0 and at most 1")
 	}
 	checkRules(f, "rules", s.Rules)

@@ -37,7 +37,7 @@ func TestFor(t *testing.T) {
 			{"a key shorter than the prefix", "bot", policy.Shadow, own},
 			{"an exact key is not a prefix", "golden", policy.Shadow, own},
 			{"an exact key: its rules, the policy's mode", "gold", policy.Enforce, gold},
-			{"every other key matches the star", "anybody", policy.Shadow, own},
+			{"a key that matches only the star", "anybody", policy.Shadow, own},
 			{"a key that ends with a star", "gold*", policy.Shadow, own},
 		} {
 			t.Run(tc.name, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestFor(t *testing.T) {
 		}
 	})
 
-	t.Run("override: their order does not matter", func(t *testing.T) {
+	t.Run("overrides: the order does not matter", func(t *testing.T) {
 		t.Parallel()
 		for _, overrides := range [][]policy.Override{
 			{{Key: "a*", Mode: policy.Deny}, {Key: "ab*", Mode: policy.Allow}, {Key: "abc", Mode: policy.Shadow}},

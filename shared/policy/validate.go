@@ -10,21 +10,21 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// Ranges of a policy.
+// Maximums of a policy.
 const (
 	MaxRules       = 8
 	MaxWindow      = 366 * 24 * time.Hour
 	MaxLimit       = 1_000_000_000
-	MaxExactLimit  = 100_000 // of a SlidingWindow, which stores every admitted check
+	MaxExactLimit  = 100_000 // Limit of a SlidingWindow, which stores every admitted check
 	MaxDescription = 1024    // bytes
 	MaxOverrides   = 1000
 	MaxKey         = 512 // bytes
 
-	maxDocument = 350_000 // bytes of JSON; a DynamoDB item holds 400 KB
+	maxDocument = 350_000 // bytes of JSON; the maximum size of a DynamoDB item is 400 KB
 )
 
 // Normalize fills in the defaults and validates the result. Name is required. Errors: [ErrInvalid],
-// which names every bad field.
+// which names every invalid field.
 func (p Policy) Normalize() (Policy, error) {
 	s := Settings{Mode: p.Mode, OnUnavailable: p.OnUnavailable, LocalShare: p.LocalShare}
 	s.setDefaults()
@@ -33,7 +33,7 @@ func (p Policy) Normalize() (Policy, error) {
 	return p, p.Validate()
 }
 
-// Validate reports every bad field of a policy whose defaults are filled in. Errors: [ErrInvalid].
+// Validate reports every invalid field. It does not fill in defaults. Errors: [ErrInvalid].
 func (p Policy) Validate() error {
 	var f fault.Fields
 	f.CheckName("name", p.Name)
@@ -68,7 +68,7 @@ func checkMode(f *fault.Fields, field string, m Mode) {
 	}
 }
 
-// checkRules runs on every check of a limit: it formats nothing unless a rule is invalid.
+// checkRules runs on every rate-limit check, so it formats text only for invalid rules.
 func checkRules(f *fault.Fields, field string, rules []Rule) {
 	if len(rules) < 1 || len(rules) > MaxRules {
 		f.Add(field, "must be 1 to %d rules", MaxRules)
@@ -89,7 +89,7 @@ func checkRules(f *fault.Fields, field string, rules []Rule) {
 	}
 }
 
-// check adds the invalid members of a rule, except its name.
+// check adds the invalid fields of a rule to f, except the name, which checkRules checks.
 func (r *Rule) check(f *fault.Fields, member func(name string) string) {
 	validAlgorithm, allowsBurst := r.Algorithm.check()
 	if !validAlgorithm {

@@ -21,7 +21,7 @@ func valid() policy.Policy {
 	return policy.Policy{Name: "login", Rules: []policy.Rule{rule(policy.TokenBucket, 10, time.Second, 20)}}
 }
 
-// badFields returns the fields that err names, in order; none for nil.
+// badFields returns the names of the invalid fields of err, in order, or nil if err is nil.
 func badFields(t *testing.T, err error) []string {
 	t.Helper()
 	if err == nil {
@@ -49,7 +49,7 @@ func TestNormalize(t *testing.T) {
 		require.InDelta(t, 0.1, p.LocalShare, 0)
 		again, err := p.Normalize()
 		require.NoError(t, err)
-		require.Equal(t, p, again, "a normalized policy stays the same")
+		require.Equal(t, p, again, "normalizing again changes nothing")
 	})
 
 	t.Run("invalid fields: are all named", func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestNormalize(t *testing.T) {
 			"a limit over a thousand million": {func(p *policy.Policy) {
 				p.Rules[0].Limit = 1_000_000_001
 			}, []string{"rules[0].limit"}},
-			"an exact log of more than 100 000": {func(p *policy.Policy) {
+			"a sliding_window over 100 000": {func(p *policy.Policy) {
 				p.Rules[0] = rule(policy.SlidingWindow, 100_001, time.Second, 0)
 			}, []string{"rules[0].limit"}},
 			"a window of zero": {func(p *policy.Policy) {
@@ -113,7 +113,7 @@ func TestNormalize(t *testing.T) {
 			"a burst over a thousand million": {func(p *policy.Policy) {
 				p.Rules[0].Burst = 1_000_000_001
 			}, []string{"rules[0].burst"}},
-			"a burst of a window": {func(p *policy.Policy) {
+			"a burst of a fixed_window": {func(p *policy.Policy) {
 				p.Rules[0] = rule(policy.FixedWindow, 10, time.Second, 20)
 			}, []string{"rules[0].burst"}},
 			"a product that overflows": {func(p *policy.Policy) {
@@ -176,7 +176,7 @@ func TestNormalize(t *testing.T) {
 			"a thousand million a second": func(p *policy.Policy) {
 				p.Rules[0] = rule(policy.GCRA, 1_000_000_000, time.Second, 0)
 			},
-			"an exact log of 100 000": func(p *policy.Policy) {
+			"a sliding_window of 100 000": func(p *policy.Policy) {
 				p.Rules[0] = rule(policy.SlidingWindow, 100_000, 366*day, 0)
 			},
 			"eight rules":             func(p *policy.Policy) { p.Rules = distinct(8) },
@@ -210,7 +210,7 @@ func override(overrides ...policy.Override) func(*policy.Policy) {
 	return func(p *policy.Policy) { p.Overrides = overrides }
 }
 
-// tenants returns n overrides, whose keys are a number and padding bytes.
+// tenants returns n overrides. Each key is a number, followed by padding bytes of "x".
 func tenants(n, padding int) []policy.Override {
 	out := make([]policy.Override, n)
 	for i := range out {

@@ -67,7 +67,7 @@ func TestCheckAll(t *testing.T) {
 		})
 	})
 
-	t.Run("invalid checks: are named by their position", func(t *testing.T) {
+	t.Run("invalid checks: are named by their index", func(t *testing.T) {
 		t.Parallel()
 		l := open(t, redistest.Single(t))
 		good := newCheck("k", 1, newRule(policy.GCRA, 10, hour))

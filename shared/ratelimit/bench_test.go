@@ -15,8 +15,8 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// BenchmarkCheck compares checks with a script that returns a constant, for one caller and for 64.
-// Only ratios of one run are meaningful. The benchmarks in bench/ compare with other limiters.
+// BenchmarkCheck measures checks and, as the baseline, a script that returns a constant, with 1
+// caller and with 64. Compare results of the same run only. bench/ measures other limiters.
 func BenchmarkCheck(b *testing.B) {
 	r := redistest.Single(b)
 	conn, err := redisconn.Open(redisconn.Config{URLs: []string{r.URL}, PoolSize: 64})

@@ -8,8 +8,8 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// Each algorithm admits, in an interval of one window's length, as much as docs/limits.md states
-// and no more. These tests reach the bounds.
+// TestWorstCase reaches the bounds in docs/limits.md: the maximum cost that each algorithm admits
+// in an interval of one window's length.
 func TestWorstCase(t *testing.T) {
 	t.Parallel()
 
@@ -18,10 +18,10 @@ func TestWorstCase(t *testing.T) {
 		s := onRedis(t)
 		r := newRule(policy.FixedWindow, 100, second)
 		c := newCheck("k", 1, r)
-		edge := micros(second) // after start, which is a whole second
+		edge := micros(second) // the end of a window, in µs after start
 
 		allowed := s.exhaust(t, edge-1, c) + s.exhaust(t, edge, c)
-		require.EqualValues(t, 200, allowed, "in 2 µs")
+		require.EqualValues(t, 200, allowed, "within 2 µs")
 		require.Equal(t, r.WorstCase(), allowed)
 	})
 
@@ -38,7 +38,7 @@ func TestWorstCase(t *testing.T) {
 		}
 		require.Equal(t, r.WorstCase(), allowed)
 		require.Zero(t, s.exhaust(t, 1_499_999, c))
-		require.EqualValues(t, 100, s.exhaust(t, 1_500_000, c), "a window later, none of the charges counts")
+		require.EqualValues(t, 100, s.exhaust(t, 1_500_000, c), "one window later, no charge counts")
 	})
 
 	t.Run("sliding_window_counter: twice the limit, less one", func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestWorstCase(t *testing.T) {
 			allowed += s.exhaust(t, at, c)
 		}
 		allowed += s.exhaust(t, last+micros(second)-1, c)
-		require.EqualValues(t, 199, allowed, "100 at the last tick, and 99 in the window after it")
+		require.EqualValues(t, 199, allowed, "100 at the last tick of a window, and 99 in the next window")
 		require.Equal(t, r.WorstCase(), allowed)
 	})
 

@@ -22,7 +22,7 @@ func TestRuleChange(t *testing.T) {
 				name           string
 				limit          int64
 				want           int64 // remaining
-				next           bool  // one more unit fits
+				next           bool  // another unit fits
 				wantAfterReset int64
 			}{
 				{"raised", 20, 14, true, 20},
@@ -41,7 +41,7 @@ func TestRuleChange(t *testing.T) {
 					"%s: a peek changes nothing", where)
 				require.Equal(t, tc.next, s.allows(t, 0, newCheck(where, 1, after)), where)
 				v = s.do(t, 2*micros(minute), opPeek, newCheck(where, 1, after))
-				require.Equal(t, tc.wantAfterReset, v.rules[0].remaining, "%s: two windows later it is full", where)
+				require.Equal(t, tc.wantAfterReset, v.rules[0].remaining, "%s: the rule is full two windows later", where)
 			}
 		}
 	})
@@ -71,8 +71,8 @@ func TestRuleChange(t *testing.T) {
 			require.Equal(t, want, v.rules[0].remaining, "burst %d", burst)
 			if want == 0 {
 				require.Equal(t, micros(minute)/10, v.rules[0].retry,
-					"debt beyond the new burst is dropped: the next unit fits after one refill")
-				require.Equal(t, v, s.do(t, 0, opCheck, newCheck(key, 1, r)), "a check agrees")
+					"debt above the new burst is dropped: a unit fits after one refill")
+				require.Equal(t, v, s.do(t, 0, opCheck, newCheck(key, 1, r)), "a check returns the same verdict")
 			}
 		}
 	})
@@ -130,8 +130,8 @@ func TestRuleChange(t *testing.T) {
 		}
 	})
 
-	// A check is allowed exactly if the charges of the last window and its cost stay within the
-	// current limit, whatever the limit was before.
+	// A check is allowed if and only if its cost and the charges of the last window are together at
+	// most the current limit. Earlier limits have no effect.
 	t.Run("sliding_window: stays exact while its limit changes", func(t *testing.T) {
 		t.Parallel()
 		s := onRedis(t)
@@ -166,13 +166,13 @@ func TestRuleChange(t *testing.T) {
 		})
 	})
 
-	// Rules are added, removed and changed, and the clock jumps in both directions. Every path
-	// through the scripts, on Redis and on miniredis, must return the same numbers, within the
-	// bounds of the current rules.
+	// The test adds, removes and changes rules, and sets the clock forward and back. Every path
+	// through the scripts, on Redis and on miniredis, must return the same numbers, and these must
+	// be possible under the current rules.
 	t.Run("all stores: agree while rules and clocks change", func(t *testing.T) {
 		t.Parallel()
 		all := stores(t, start)
-		delete(all, "memory") // a changed rule starts full there
+		delete(all, "memory") // the memory store starts a changed rule full
 		run := 0
 		rapid.Check(t, func(rt *rapid.T) {
 			run++

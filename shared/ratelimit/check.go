@@ -7,14 +7,14 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// Ranges of a check.
+// Defaults and maximums of a check.
 const (
 	DefaultCost = 1
 	MaxCost     = 10_000
-	MaxChecks   = 20 // of one call
+	MaxChecks   = 20 // in one CheckAll call
 )
 
-// Request is a check as a caller sends it: it names its policy, and its cost may be absent.
+// Request is a check as a caller sends it: with the name of a policy and an optional cost.
 type Request struct {
 	Policy string
 	Key    string // 1 to [policy.MaxKey] bytes of UTF-8
@@ -42,7 +42,7 @@ func (r Request) invalid() (f fault.Fields) {
 	return f
 }
 
-// Under returns the check of r under p, the policy that r names.
+// Under returns the check that r requests. p must be the policy that r names.
 func (r Request) Under(p policy.Policy) Check {
 	c := Check{Policy: p, Key: r.Key, Cost: DefaultCost}
 	if r.Cost != nil {
@@ -52,7 +52,7 @@ func (r Request) Under(p policy.Policy) Check {
 	return c
 }
 
-// Check charges one key under a policy.
+// Check describes a charge to one key under a policy.
 type Check struct {
 	// Policy needs a name and rules; its other fields have defaults. The limiter applies its
 	// overrides.
@@ -77,7 +77,7 @@ func (c *Check) charge() charge {
 	return charge{policy: c.Policy.Name, key: c.Key, cost: cost, Settings: c.Policy.For(c.Key)}
 }
 
-// invalid returns the invalid fields. It runs on every check: a valid one costs no allocation.
+// invalid returns the invalid fields. It runs on every check and allocates nothing if c is valid.
 func (c *charge) invalid() (f fault.Fields) {
 	checkTarget(&f, c.policy, c.key)
 	checkCost(&f, c.cost)
@@ -97,7 +97,7 @@ func checkCost(f *fault.Fields, cost int64) {
 	}
 }
 
-// validateAll validates the n members of a batch and names their fields by their position.
+// validateAll validates the n checks of a call. It names fields by index, such as "checks[2].key".
 func validateAll(n int, invalid func(i int) fault.Fields) error {
 	if n < 1 || n > MaxChecks {
 		return fault.Invalid("checks", "must be 1 to %d", MaxChecks)

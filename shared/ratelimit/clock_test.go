@@ -21,12 +21,12 @@ func TestServerClock(t *testing.T) {
 			v := s.do(t, 0, opCheck, c) // a day earlier
 			require.False(t, v.fits, algorithm)
 			require.Positive(t, v.rules[0].retry)
-			require.LessOrEqual(t, v.rules[0].retry, micros(2*minute), "%s: the wait excludes the day", algorithm)
-			require.True(t, s.allows(t, v.rules[0].retry, c), "%s: after retry on the new clock, one fits", algorithm)
+			require.LessOrEqual(t, v.rules[0].retry, micros(2*minute), "%s: the day is not added to the retry time", algorithm)
+			require.True(t, s.allows(t, v.rules[0].retry, c), "%s: a unit fits after retry on the new clock", algorithm)
 
 			full := s.do(t, v.rules[0].retry, opPeek, c).rules[0].reset
 			require.LessOrEqual(t, full, micros(2*minute))
-			require.EqualValues(t, 10, s.exhaust(t, v.rules[0].retry+full, c), "%s: after reset, all fit", algorithm)
+			require.EqualValues(t, 10, s.exhaust(t, v.rules[0].retry+full, c), "%s: all units fit after reset", algorithm)
 		}
 	})
 
@@ -50,11 +50,11 @@ func TestServerClock(t *testing.T) {
 			c := newCheck(string(algorithm), 1, newRule(algorithm, 10, minute))
 			require.EqualValues(t, 10, s.exhaust(t, 0, c))
 			require.EqualValues(t, 10, s.exhaust(t, micros(365*24*hour), c), algorithm)
-			require.Zero(t, s.exhaust(t, 0, c), "%s: set back again", algorithm)
+			require.Zero(t, s.exhaust(t, 0, c), "%s: after the clock is set back again", algorithm)
 		}
 	})
 
-	// The longest window with a large limit, a century after the start.
+	// The rule has the longest window and a large limit, and the clock is 100 years after start.
 	t.Run("large numbers: stay exact", func(t *testing.T) {
 		t.Parallel()
 		s := onRedis(t)

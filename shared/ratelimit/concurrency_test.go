@@ -15,12 +15,12 @@ import (
 
 const callers = 64
 
-// span is the interval in which an allowed check was decided: from sending the request to receiving
-// the answer, µs. Redis runs on the same clock.
+// span is the interval in which Redis decided an allowed check, in µs: from sending the request to
+// receiving the answer. Redis uses the same clock as the test.
 type span struct{ from, to int64 }
 
-// checkConcurrently checks from 64 goroutines for a time, each check as pick returns it, and
-// returns the spans of the allowed ones in the order of their start.
+// checkConcurrently runs checks from pick in 64 goroutines, for the duration length. It returns the
+// spans of the allowed checks, sorted by from.
 func checkConcurrently(t *testing.T, l *Limiter, length time.Duration, pick func(caller int) Check) []span {
 	t.Helper()
 	var mu sync.Mutex
@@ -53,7 +53,7 @@ func checkConcurrently(t *testing.T, l *Limiter, length time.Duration, pick func
 	return allowed
 }
 
-// decidedBetween returns how many checks were certainly decided in [from, to].
+// decidedBetween returns the number of spans that lie entirely in [from, to].
 func decidedBetween(allowed []span, from, to int64) (n int64) {
 	for _, s := range allowed {
 		if s.from >= from && s.to <= to {
@@ -63,8 +63,7 @@ func decidedBetween(allowed []span, from, to int64) (n int64) {
 	return n
 }
 
-// busiest returns the largest number of checks that were certainly allowed in any interval of
-// length µs.
+// busiest returns the maximum number of spans that lie entirely in an interval of length µs.
 func busiest(allowed []span, length int64) (most int64) {
 	for _, s := range allowed {
 		most = max(most, decidedBetween(allowed, s.from, s.from+length))
@@ -94,7 +93,7 @@ func TestConcurrentChecks(t *testing.T) {
 					for start := allowed[0].from / window * window; start < last; start += window {
 						require.LessOrEqual(t, decidedBetween(allowed, start, start+window-1), int64(limit))
 					}
-				case policy.TokenBucket, policy.GCRA: // in any interval: a full bucket and its refill
+				case policy.TokenBucket, policy.GCRA: // at most a full bucket and its refill in any interval
 					for _, length := range []int64{window / 10, window / 2, 2 * window} {
 						require.LessOrEqual(t, busiest(allowed, length), limit+limit*length/window+1)
 					}
@@ -132,14 +131,14 @@ func TestConcurrentChecks(t *testing.T) {
 				wait.Wait()
 				require.EqualValues(t, 300, allowed.Load())
 				require.EqualValues(t, 200, peek(t, l, under(c, wide)).Remaining,
-					"the other rule was charged for the allowed checks only")
+					"the wide rule was charged only for allowed checks")
 			})
 		}
 	})
 
-	// Instances apply a change of policy within seconds of each other. In between, some of them
-	// count under the old rule and some under the new one.
-	t.Run("policy changes under load: no more than the wider rule admits", func(t *testing.T) {
+	// Instances apply a change of policy at different times, up to a few seconds apart. Until all
+	// have applied it, some count under the old rule and some under the new rule.
+	t.Run("policy changes under load: stays within the worst case of the wider rule", func(t *testing.T) {
 		t.Parallel()
 		const window = 300_000 // µs
 		for _, algorithm := range algorithms() {

@@ -9,12 +9,12 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// Never is the RetryAfter of a check that waiting can never make fit: its cost exceeds the capacity
-// of a rule, or the policy denies every check.
+// Never is the RetryAfter of a check that will never fit, because its cost exceeds the capacity of
+// a rule or the policy denies every check.
 const Never time.Duration = math.MaxInt64
 
-// Decision is the result of a check. Its numbers are those of the tightest rule: the rule with the
-// longest RetryAfter or, among equals, with the least remaining.
+// Decision is the result of a check. Limit, Remaining, ResetAfter and RetryAfter are copied from
+// the tightest rule: the rule with the longest RetryAfter or, if equal, the smallest Remaining.
 type Decision struct {
 	Allowed bool
 	Policy  string
@@ -24,7 +24,7 @@ type Decision struct {
 
 	Limit     int64 // cost units in one window
 	Remaining int64 // cost units that would fit now
-	// ResetAfter is the time until Remaining is at its maximum, if nothing more is charged.
+	// ResetAfter is the time until Remaining reaches its maximum, if nothing more is charged.
 	ResetAfter time.Duration
 	// RetryAfter is the time after which the same cost fits, if nothing more is charged: 0 if it
 	// fits now, [Never] if waiting cannot help.
@@ -32,21 +32,21 @@ type Decision struct {
 	// Violated names the rule that denied the check or, in shadow mode, would have denied it. It is
 	// "" if there is none.
 	Violated string
-	// Degraded reports that Redis was unavailable, so that the policy's OnUnavailable decided.
+	// Degraded reports that the policy's OnUnavailable decided because Redis was unavailable.
 	Degraded bool
 	Rules    []RuleDecision // one for each rule of the policy, in its order
 }
 
-// RuleDecision is the part of a [Decision] that one rule contributes.
+// RuleDecision is the result of one rule in a [Decision].
 type RuleDecision struct {
-	Rule       policy.Rule // as applied: scaled to the local share in a degraded decision
+	Rule       policy.Rule // as applied: if an instance counted locally, with its share of the limit
 	Remaining  int64
 	ResetAfter time.Duration
 	RetryAfter time.Duration
 }
 
-// Err returns nil for an allowed check and otherwise an error that matches [ErrDenied], whose
-// RetryAfter is that of the decision, or 0 for [Never].
+// Err returns nil if the check was allowed. Otherwise it returns a [fault.Error] that matches
+// [ErrDenied] and has the decision's RetryAfter, or 0 for [Never].
 func (d *Decision) Err() error {
 	if d.Allowed {
 		return nil
@@ -63,7 +63,7 @@ func (d *Decision) Err() error {
 	return err
 }
 
-// Tightest returns the rule whose numbers the decision shows, or nil if there are no rules.
+// Tightest returns the rule whose numbers are copied to the decision, or nil if it has no rules.
 func (d *Decision) Tightest() *RuleDecision {
 	var tightest *RuleDecision
 	for i := range d.Rules {
@@ -92,8 +92,8 @@ type verdict struct {
 	rules []numbers
 }
 
-// numbers are the results of one rule, as the scripts report them: times are in microseconds, and
-// retry is never if waiting cannot help.
+// numbers are the results of one rule, as the scripts return them. reset and retry are in
+// microseconds; retry is never if waiting cannot help.
 type numbers struct{ remaining, reset, retry int64 }
 
 // never is the retry time of a cost that exceeds the capacity.
@@ -118,7 +118,7 @@ func decide(c charge, v verdict) Decision {
 	return d
 }
 
-// summarize copies the numbers of the tightest rule.
+// summarize copies the numbers of the tightest rule and, if the check does not fit, its name.
 func (d *Decision) summarize(fits bool) {
 	t := d.Tightest()
 	if t == nil {
@@ -130,8 +130,8 @@ func (d *Decision) summarize(fits bool) {
 	}
 }
 
-// microseconds saturates below [Never]: a bucket with a huge burst may take longer to refill than a
-// Duration can express.
+// microseconds converts n µs to a Duration below [Never]. It caps larger values: a bucket with a
+// huge burst may take longer to refill than a Duration can express.
 func microseconds(n int64) time.Duration {
 	return time.Duration(min(n, math.MaxInt64/int64(time.Microsecond))) * time.Microsecond
 }

@@ -8,22 +8,22 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// maxDenied bounds the keys in the deny cache. Checks of other keys go to Redis.
+// maxDenied is the maximum number of keys in the deny cache. Checks of other keys go to Redis.
 const maxDenied = 20_000
 
-// maxCosts bounds the remembered costs of one key. Each cost has its own retry time.
+// maxCosts is the maximum number of cached costs of one key. Each cost has its own retry time.
 const maxCosts = 4
 
-// denyCache remembers which keys are denied, for which cost, and until when, so that repeated
-// attempts on an exhausted key need no round trip. It denies only what Redis would deny: before its
-// retry time a key can fit again only after a refund, a reset or a change of the policy, and each
-// of them removes the entry. Refunds and resets of other instances arrive by subscription, moments
-// after they are made.
+// denyCache stores each denial by key and cost until its retry time, so that repeated checks of an
+// exhausted key need no round trip. It denies only checks that Redis would deny: before the retry
+// time, the cost can fit only after a refund, a reset or a change of the policy, and each of these
+// removes the entry. Refunds and resets by other instances arrive through a subscription, after a
+// short delay.
 type denyCache struct {
 	now func() time.Time
 
 	mu         sync.Mutex
-	subscribed bool                 // denials are remembered only while the subscription works
+	subscribed bool                 // denials are stored only while the subscription works
 	entries    map[denyKey][]denial // at most maxCosts for each key
 }
 
@@ -40,7 +40,7 @@ func newDenyCache(now func() time.Time) *denyCache {
 	return &denyCache{now: now, entries: make(map[denyKey][]denial)}
 }
 
-// lookup returns the remembered denial of a charge, with its times as of now.
+// lookup returns the cached denial of a charge, with times relative to now.
 func (d *denyCache) lookup(c *charge) (Decision, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,7 +61,7 @@ func (d *denyCache) lookup(c *charge) (Decision, bool) {
 	return Decision{}, false
 }
 
-// at returns the remembered decision with its times reduced by the time that has passed.
+// at returns the cached decision with its times reduced by the time since Redis decided.
 func (e denial) at(now time.Time) Decision {
 	decision := e.decision
 	decision.Rules = slices.Clone(decision.Rules)
@@ -76,8 +76,8 @@ func (e denial) at(now time.Time) Decision {
 	return decision
 }
 
-// remember stores a denial that Redis decided in a call that began at began. Redis decided later,
-// so its retry time ends after the remembered one.
+// remember stores a denial until began + RetryAfter. began is the time before the call to Redis, so
+// the cached denial ends no later than the denial in Redis.
 func (d *denyCache) remember(c *charge, decision Decision, began time.Time) {
 	if decision.RetryAfter <= 0 || decision.RetryAfter == Never {
 		return
@@ -101,8 +101,8 @@ func (d *denyCache) remember(c *charge, decision Decision, began time.Time) {
 		denial{until: began.Add(decision.RetryAfter), cost: c.cost, rules: c.Rules, decision: decision})
 }
 
-// evict removes the keys whose denials have ended and, if the cache is still full, arbitrary ones
-// until a tenth is free.
+// evict removes the keys whose denials have ended, and then arbitrary keys until the cache is less
+// than 90 % full.
 func (d *denyCache) evict() {
 	now := d.now()
 	for id, entries := range d.entries {
@@ -124,8 +124,8 @@ func (d *denyCache) forget(id denyKey) {
 	delete(d.entries, id)
 }
 
-// cacheable reports whether the deny cache may answer a charge: only if its denial denies the call,
-// and unless the policy switches the cache off.
+// cacheable reports whether the deny cache may answer a charge: the mode must be enforce, and the
+// policy must not disable the cache.
 func (c *charge) cacheable() bool { return !c.NoDenyCache && c.Mode == policy.Enforce }
 
 func (l *Limiter) cachedDenial(c *charge) (Decision, bool) {

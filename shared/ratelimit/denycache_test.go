@@ -78,7 +78,7 @@ func TestDenyCache(t *testing.T) {
 		require.True(t, isCached(l, c))
 
 		now = now.Add(50*time.Minute + time.Second)
-		require.False(t, isCached(l, c), "after retry_after Redis decides")
+		require.False(t, isCached(l, c), "Redis decides after retry_after")
 	})
 
 	t.Run("smaller cost: goes to Redis", func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestDenyCache(t *testing.T) {
 			"a raised limit": func(_ *testing.T, c Check) Check {
 				return under(c, newRule(policy.SlidingWindow, 4, hour))
 			},
-			"another mode": func(_ *testing.T, c Check) Check {
+			"a different mode": func(_ *testing.T, c Check) Check {
 				c.Policy.Mode = policy.Shadow
 				return c
 			},
@@ -178,10 +178,10 @@ func TestDenyCache(t *testing.T) {
 
 		now = now.Add(2 * time.Hour)
 		d.evict()
-		require.Empty(t, d.entries, "entries that have ended are evicted first")
+		require.Empty(t, d.entries, "entries whose denials have ended are evicted")
 	})
 
-	t.Run("broken subscription: clears the cache until it is replaced", func(t *testing.T) {
+	t.Run("broken subscription: clears the cache until a new subscription works", func(t *testing.T) {
 		t.Parallel()
 		r := redistest.Single(t)
 		l := open(t, r)

@@ -1,8 +1,8 @@
 // Package ratelimit makes rate-limit decisions: five algorithms in exact integer arithmetic,
 // several rules for each key, and all-or-nothing charging. The state is in Redis. While Redis is
-// unavailable, each instance counts in its own memory, at a share of each limit.
+// unavailable, by default each instance counts in its own memory and grants a share of each limit.
 //
-// A [Limiter] needs nothing but a Redis client; any client of go-redis will do:
+// A [Limiter] needs only a Redis client, any client of go-redis:
 //
 //	limiter := ratelimit.FromClient(ctx, redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"}))
 //	exports := policy.Policy{Name: "export", Rules: []policy.Rule{
@@ -15,12 +15,12 @@
 //
 // A denial is a [Decision], not an error; [Decision.Err] converts it into one that matches
 // [ErrDenied]. Every method validates its input and names all invalid fields in an error that
-// matches [ErrInvalid]. An error that matches no exported error of this package and is not that of
-// the context is a defect, for example a foreign value in one of the limiter's keys.
+// matches [ErrInvalid]. Any other error, except the context's own, is a defect: for example, one of
+// the limiter's keys has the wrong Redis type.
 //
 // # Stability
 //
 // Before version 1.0 this package may change in any minor version. The HTTP API is the stable
-// surface. The format of the state in Redis may change as well; a key with a state of an unknown
-// format counts as full.
+// surface. The format of the state in Redis may also change. A key whose state has an unknown
+// format starts without charges.
 package ratelimit

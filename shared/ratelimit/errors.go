@@ -2,7 +2,7 @@ package ratelimit
 
 import "github.com/sluicehq/sluice/shared/fault"
 
-// Errors of this package, for [errors.Is]. Each matches every [fault.Error] with its code.
+// Errors of this package, for [errors.Is]. Each matches every [fault.Error] with the same code.
 var (
 	// ErrInvalid means that a check has invalid fields; [fault.Error.Fields] names them.
 	ErrInvalid = fault.New(fault.InvalidRequest, "the check is invalid")

@@ -37,7 +37,7 @@ func ExampleFromClient() {
 	// allowed: false remaining: 0 retry after: 1h0m0s
 }
 
-// All rules of a policy apply to each check. A check that one of them denies is charged to none.
+// All rules of a policy apply to each check. If one rule denies a check, no rule is charged.
 func ExampleLimiter_Check_severalRules() {
 	ctx, client, stop := startRedis()
 	defer stop()
@@ -69,7 +69,7 @@ func ExampleLimiter_Check_severalRules() {
 	// denied by "burst": the cost exceeds its burst
 }
 
-// A policy in shadow mode counts and reports violations, but allows every check: a way to try out a
+// A policy in shadow mode counts and reports violations, but allows every check. Use it to try a
 // new limit.
 func ExampleLimiter_Check_shadow() {
 	ctx, client, stop := startRedis()
@@ -93,7 +93,7 @@ func ExampleLimiter_Check_shadow() {
 	// allowed: true, violated: "per-minute"
 }
 
-// A refund returns units of a charge that turned out too high.
+// Refund returns the unused units of a charge that was based on an estimate.
 func ExampleLimiter_Refund() {
 	ctx, client, stop := startRedis()
 	defer stop()
@@ -111,7 +111,7 @@ func ExampleLimiter_Refund() {
 		return
 	}
 
-	check.Cost = 300 // the estimate less the 500 units that were used
+	check.Cost = 300 // the estimate minus the 500 units that were used
 	d, err := limiter.Refund(ctx, check)
 	if err != nil {
 		fmt.Println(err)
@@ -122,7 +122,7 @@ func ExampleLimiter_Refund() {
 	// remaining: 500
 }
 
-// Several checks are charged all or none.
+// CheckAll charges all checks or none.
 func ExampleLimiter_CheckAll() {
 	ctx, client, stop := startRedis()
 	defer stop()
@@ -151,7 +151,7 @@ func ExampleLimiter_CheckAll() {
 	// allowed: false left for the tenant: 99
 }
 
-// Code that handles failures as errors can treat a denial as one.
+// Err converts a denial to an error.
 func ExampleDecision_Err() {
 	d := ratelimit.Decision{Policy: "export", Violated: "hourly", RetryAfter: time.Minute}
 	if err := d.Err(); errors.Is(err, ratelimit.ErrDenied) {

@@ -8,11 +8,11 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// outageRetry is the RetryAfter of a denial by on_unavailable "deny": Redis may be back soon.
+// outageRetry is the RetryAfter of a denial by on_unavailable "deny".
 const outageRetry = time.Second
 
-// fallback decides while Redis is unavailable, each charge by its policy's OnUnavailable. As in
-// Redis, one denial means that nothing is charged.
+// fallback decides each charge by its policy's OnUnavailable, while Redis is unavailable. As in
+// Redis, nothing is charged if one charge is denied.
 func (l *Limiter) fallback(ctx context.Context, op operation, charges []charge) ([]Decision, bool, error) {
 	denied := false
 	local := make([]charge, 0, len(charges))
@@ -55,7 +55,7 @@ func countsLocally(c charge) bool {
 }
 
 // outageDecision returns the decision of a policy that allows or denies every check while Redis is
-// unavailable. A policy in shadow mode allows in any case.
+// unavailable. A policy in shadow mode always allows.
 func outageDecision(c charge) Decision {
 	as := c
 	as.Mode = policy.Allow
@@ -75,7 +75,7 @@ func outageDecision(c charge) Decision {
 	return d
 }
 
-// localShareOf returns the charge with each limit reduced to the share of one instance.
+// localShareOf returns the charge with each limit and burst reduced to LocalShare.
 func localShareOf(c charge) charge {
 	scaled := c
 	scaled.Rules = make([]policy.Rule, len(c.Rules))
@@ -86,7 +86,7 @@ func localShareOf(c charge) charge {
 	return scaled
 }
 
-// share scales a rule, rounding down but not below 1.
+// share multiplies the limit and the burst of a rule by part, rounded down, but at least 1.
 func share(r policy.Rule, part float64) policy.Rule {
 	scale := func(n int64) int64 { return max(1, int64(math.Floor(float64(n)*part))) }
 	scaled := r

@@ -14,7 +14,7 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// openDefault returns a limiter with the timeouts of the deployed functions.
+// openDefault returns a limiter with the default timeouts, as in the deployed functions.
 func openDefault(t *testing.T, url string) *Limiter {
 	t.Helper()
 	conn, err := redisconn.Open(redisconn.Config{URLs: []string{url}})
@@ -23,14 +23,14 @@ func openDefault(t *testing.T, url string) *Limiter {
 	return New(t.Context(), conn)
 }
 
-// unreachable returns a limiter whose Redis does not exist.
+// unreachable returns a limiter whose Redis address refuses connections.
 func unreachable(t *testing.T) *Limiter {
 	t.Helper()
 	return openDefault(t, "redis://127.0.0.1:1")
 }
 
-// Bounds of an answer while Redis is unavailable, with slack for a busy machine. Only the calls
-// before the circuit breaker opens wait for a socket.
+// Maximum duration of a call while Redis is unavailable, before and after the circuit breaker
+// opens. After it opens, calls do not wait for a socket. slack allows for a busy machine.
 const (
 	beforeOpen = 300 * time.Millisecond
 	onceOpen   = 50 * time.Millisecond
@@ -72,7 +72,7 @@ func TestFallback(t *testing.T) {
 						slow++
 					}
 				}
-				require.LessOrEqual(t, slow, 4, "a busy machine may delay a few of 200")
+				require.LessOrEqual(t, slow, 4, "a busy machine may delay a few of the 200 calls")
 			})
 		}
 	})
@@ -88,7 +88,7 @@ func TestFallback(t *testing.T) {
 		}
 		require.NoError(t, r.Server.Restart(t.Context()))
 		require.Eventually(t, func() bool { return !check(t, l, c).Degraded }, 10*time.Second, 10*time.Millisecond)
-		require.EqualValues(t, 998, check(t, l, c).Remaining, "Redis has counted the last two checks")
+		require.EqualValues(t, 998, check(t, l, c).Remaining, "Redis has charged the last two checks")
 	})
 
 	t.Run("local: an instance grants its share of each limit", func(t *testing.T) {
@@ -102,9 +102,9 @@ func TestFallback(t *testing.T) {
 			}{
 				{"a tenth of 100", 100, 0.1, 10},
 				{"a tenth of 19, rounded down", 19, 0.1, 1},
-				{"at least one", 3, 0.1, 1},
+				{"at least 1", 3, 0.1, 1},
 				{"the default share", 50, 0, 5},
-				{"all of it", 7, 1, 7},
+				{"the whole limit", 7, 1, 7},
 			} {
 				t.Run(string(algorithm)+": "+tc.name, func(t *testing.T) {
 					t.Parallel()
@@ -160,7 +160,7 @@ func TestFallback(t *testing.T) {
 			name          string
 			mode          policy.Mode
 			onUnavailable policy.OnUnavailable
-			want          []bool // of two checks in a row
+			want          []bool // allowed, for two consecutive checks
 		}{
 			{"local counts", policy.Enforce, policy.UnavailableLocal, []bool{true, false}},
 			{"allow allows", policy.Enforce, policy.UnavailableAllow, []bool{true, true}},
@@ -180,7 +180,7 @@ func TestFallback(t *testing.T) {
 					require.True(t, d.Degraded)
 					require.Len(t, d.Rules, 1)
 					if !want && tc.onUnavailable == policy.UnavailableDeny {
-						require.Equal(t, time.Second, d.RetryAfter, "Redis may be back soon")
+						require.Equal(t, time.Second, d.RetryAfter, "Redis may soon be available again")
 					}
 				}
 			})

@@ -10,8 +10,8 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// Defects that other limiters have shipped, each with its issue. docs/limits.md lists them with the
-// tests that rule them out.
+// TestDecide rules out defects of other limiters. Each subtest names the issues that reported its
+// defect. docs/limits.md lists the defects and the tests.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	// upstash/ratelimit-js #156, #161.
@@ -67,7 +67,7 @@ func TestDecide(t *testing.T) {
 				c.Cost = 5
 				retry := s.do(t, 0, opPeek, c).rules[0].retry
 				require.GreaterOrEqual(t, retry, int64(0), "%s: a cost that can fit has a retry time", algorithm)
-				require.True(t, s.do(t, retry, opPeek, c).fits, "%s: after it, the cost fits", algorithm)
+				require.True(t, s.do(t, retry, opPeek, c).fits, "%s: the cost fits after the retry time", algorithm)
 			}
 		}
 	})
@@ -97,7 +97,7 @@ func TestDecide(t *testing.T) {
 				window time.Duration
 			}{
 				{"a thousand a millisecond", 1000, time.Millisecond},
-				{"hundred thousand a second", 100_000, second},
+				{"a hundred thousand a second", 100_000, second},
 				{"a thousand a minute", 1000, minute},
 				{"seven an hour", 7, hour},
 				{"one in 366 days", 1, policy.MaxWindow},
@@ -125,7 +125,7 @@ func TestDecide(t *testing.T) {
 		for _, algorithm := range algorithms() {
 			c := newCheck(string(algorithm), 1, newRule(algorithm, 2, time.Millisecond))
 			require.EqualValues(t, 2, s.exhaust(t, 0, c), algorithm)
-			require.EqualValues(t, 0, s.exhaust(t, 1, c), "%s: a microsecond later", algorithm)
+			require.EqualValues(t, 0, s.exhaust(t, 1, c), "%s: 1 µs later", algorithm)
 			require.EqualValues(t, 2, s.exhaust(t, 10_000, c), algorithm)
 		}
 	})
@@ -139,7 +139,7 @@ func TestDecide(t *testing.T) {
 				key := fmt.Sprint(algorithm, limit)
 				one := newCheck(key, 1, newRule(algorithm, limit, minute))
 				require.Equal(t, limit, s.exhaust(t, 0, one), key)
-				require.Equal(t, limit, s.exhaust(t, 10*micros(minute), one), "%s: in a later window again", key)
+				require.Equal(t, limit, s.exhaust(t, 10*micros(minute), one), "%s: the whole limit fits again 10 windows later", key)
 				all := newCheck("all "+key, limit, newRule(algorithm, limit, minute))
 				require.True(t, s.allows(t, 0, all), "the whole limit in one check")
 				require.False(t, s.allows(t, 0, all))
@@ -166,9 +166,9 @@ func TestDecide(t *testing.T) {
 					v := s.do(t, at, opCheck, c)
 					require.False(t, v.fits)
 					retry := v.rules[0].retry
-					require.Equal(t, v, s.do(t, at, opPeek, c), "%s: a peek agrees", algorithm)
+					require.Equal(t, v, s.do(t, at, opPeek, c), "%s: a peek returns the same verdict", algorithm)
 					require.False(t, s.do(t, at+retry-1, opPeek, c).fits, algorithm)
-					require.False(t, s.allows(t, at+retry-1, c), "%s: not a microsecond early", algorithm)
+					require.False(t, s.allows(t, at+retry-1, c), "%s: denied 1 µs before the retry time", algorithm)
 					at += retry
 					require.True(t, s.do(t, at, opPeek, c).fits, algorithm)
 					require.True(t, s.allows(t, at, c), algorithm)
@@ -178,7 +178,7 @@ func TestDecide(t *testing.T) {
 		}
 	})
 
-	// Lua formats large numbers as 1.7330000000001e+15 and truncates fractions in replies.
+	// Lua formats large numbers as 1.7330000000001e+15. Redis truncates fractions in replies.
 	t.Run("large numbers: are stored in full", func(t *testing.T) {
 		t.Parallel()
 		s := onRedis(t)

@@ -26,8 +26,7 @@ func redisKeysOf(c Check) []string {
 	return keys
 }
 
-// memoryOf returns the memory that the keys of a check occupy, in bytes, including the overhead of
-// Redis.
+// memoryOf returns the memory of a check's keys in bytes, including the overhead of Redis.
 func memoryOf(t *testing.T, r *redistest.Redis, c Check) (bytes int64) {
 	t.Helper()
 	for _, key := range redisKeysOf(c) {
@@ -51,7 +50,7 @@ func TestExpiry(t *testing.T) {
 				require.True(t, check(t, l, newCheck(fmt.Sprint(algorithm, cost), cost, rule)).Allowed)
 			}
 			require.EqualValues(t, 3, refund(t, l, newCheck(fmt.Sprint(algorithm, 10), 3, rule)).Remaining)
-			for n := range 3 { // windows so short that a TTL could be rounded to zero
+			for n := range 3 { // windows short enough for a TTL that rounds to zero
 				window := time.Duration(n+1) * time.Millisecond
 				check(t, l, newCheck(fmt.Sprint(algorithm, "short"), 1, newRule(algorithm, 1000, window)))
 			}
@@ -71,15 +70,14 @@ func TestExpiry(t *testing.T) {
 		require.NotContains(t, keysOf(t, r), stateKeyOf(c), "a key that is full again is deleted immediately")
 	})
 
-	// The TTL of a sliding_window is renewed once in each quarter of a window, by the script that
-	// writes then.
+	// The first script that writes in a quarter of a window renews the TTL of a sliding_window.
 	t.Run("sliding_window: charges are kept for a whole window", func(t *testing.T) {
 		t.Parallel()
 		r := redistest.Single(t)
 		l := open(t, r)
 		const window = 400 * time.Millisecond
 		c := newCheck("log", 1, newRule(policy.SlidingWindow, 1000, window))
-		random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a seeded test
+		random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test needs a fixed seed
 		for range 120 {
 			<-time.After(time.Duration(random.IntN(30)) * time.Millisecond)
 			if random.IntN(6) == 0 {
@@ -174,7 +172,7 @@ func TestScriptCalls(t *testing.T) {
 		check(t, l, newCheck("first", 1, bucket))
 		check(t, l, newCheck("first", 1, bucket, named("second", bucket)))
 		check(t, l, newCheck("first", 1, newRule(policy.FixedWindow, 10, hour)))
-		require.Equal(t, 3, commands(t, r, "eval"), "only the first call of a script sends its text")
+		require.Equal(t, 3, commands(t, r, "eval"), "only the first call of each script sends its text")
 
 		for rules := 1; rules <= policy.MaxRules; rules++ {
 			c := newCheck("k", 1)

@@ -20,7 +20,7 @@ const (
 	hour   = time.Hour
 )
 
-// micros converts a span to the unit of the stores.
+// micros converts a duration to µs, the unit of the stores.
 func micros(d time.Duration) int64 { return d.Microseconds() }
 
 func newRule(algorithm policy.Algorithm, limit int64, window time.Duration) policy.Rule {
@@ -32,24 +32,24 @@ func named(name string, r policy.Rule) policy.Rule {
 	return r
 }
 
-// newCheck returns a check under enforced rules that always goes to the store.
+// newCheck returns a check in enforce mode, with the deny cache disabled.
 func newCheck(key string, cost int64, rules ...policy.Rule) Check {
 	return Check{Policy: policy.Policy{Name: "p", Rules: rules, NoDenyCache: true}, Key: key, Cost: cost}
 }
 
-// cached returns the same check with the deny cache switched on.
+// cached returns c with the deny cache enabled.
 func cached(c Check) Check {
 	c.Policy.NoDenyCache = false
 	return c
 }
 
-// under returns the same check under other rules.
+// under returns c with different rules.
 func under(c Check, rules ...policy.Rule) Check {
 	c.Policy.Rules = rules
 	return c
 }
 
-// open returns a limiter on a client of the test, after its subscription has started.
+// open returns a limiter for r, after its subscription has started.
 func open(t *testing.T, r *redistest.Redis) *Limiter {
 	t.Helper()
 	l := New(t.Context(), redisconn.FromClient(r.Client, redisconn.Config{CallTimeout: 5 * time.Second}))
@@ -61,7 +61,7 @@ func open(t *testing.T, r *redistest.Redis) *Limiter {
 	return l
 }
 
-// check checks, and fails the test on an error.
+// check returns the decision of l.Check. It fails the test on an error.
 func check(t *testing.T, l *Limiter, c Check) Decision {
 	t.Helper()
 	d, err := l.Check(t.Context(), c)
@@ -89,9 +89,9 @@ type clocked struct {
 	now int64 // µs
 }
 
-const start = int64(1_750_000_000_000_000) // the first instant of most tests, µs; a whole second
+const start = int64(1_750_000_000_000_000) // the time at which most tests start, µs; a whole second
 
-// onRedis returns a store on a real Redis whose clock the test sets.
+// onRedis returns a store on a real Redis. The test sets the clock of the store.
 func onRedis(t *testing.T) *clocked {
 	t.Helper()
 	return clockedRedis(redistest.Single(t), start)
@@ -104,7 +104,7 @@ func clockedRedis(r *redistest.Redis, now int64) *clocked {
 	return c
 }
 
-// do sets the clock to µs after start and decides.
+// do sets the clock to start + after µs and returns the verdict of op.
 func (c *clocked) do(t *testing.T, after int64, op operation, check Check) verdict {
 	t.Helper()
 	c.now = start + after
@@ -113,14 +113,15 @@ func (c *clocked) do(t *testing.T, after int64, op operation, check Check) verdi
 	return v[0]
 }
 
-// allows checks at µs after start. It charges a check that fits.
+// allows makes a check at start + after µs and reports whether it fits. A check that fits is
+// charged.
 func (c *clocked) allows(t *testing.T, after int64, check Check) bool {
 	t.Helper()
 	return c.do(t, after, opCheck, check).fits
 }
 
-// exhaust checks single units at µs after start until one is denied, and returns the number of
-// allowed ones.
+// exhaust makes checks of cost 1 at start + after µs until one is denied. It returns the number of
+// allowed checks.
 func (c *clocked) exhaust(t *testing.T, after int64, check Check) int64 {
 	t.Helper()
 	check.Cost = 1
@@ -138,7 +139,7 @@ func algorithms() []policy.Algorithm {
 		policy.GCRA}
 }
 
-// commands returns how often Redis has executed a command.
+// commands returns the number of times that Redis has executed a command.
 func commands(t *testing.T, r *redistest.Redis, name string) int {
 	t.Helper()
 	text, err := r.Client.Info(context.Background(), "commandstats").Result()

@@ -13,22 +13,22 @@ import (
 
 // store holds the state of the rules. The same conformance tests run against every store.
 type store interface {
-	// decide decides all charges together: if an enforced one does not fit, none is charged and
-	// allowed is false.
+	// decide decides all charges together. If an enforced charge does not fit, it charges nothing
+	// and returns allowed as false.
 	decide(ctx context.Context, op operation, charges []charge) (verdicts []verdict, allowed bool, err error)
 	reset(ctx context.Context, c charge) error
 }
 
-// Limiter decides checks in Redis. A cache of denials answers before Redis, and the policy's
-// OnUnavailable decides while Redis is unavailable.
+// Limiter decides checks in Redis, and repeats recent denials from a cache in memory. While Redis
+// is unavailable, the policy's OnUnavailable decides.
 type Limiter struct {
 	redis  *redisStore
 	memory *memoryStore
 	denied *denyCache
 }
 
-// New returns a limiter whose state is in the Redis of conn. Until ctx ends, a goroutine subscribes
-// to the refunds and resets of other instances.
+// New returns a limiter that stores its state in the Redis of conn. Until ctx ends, a goroutine
+// receives the refunds and resets of other instances.
 func New(ctx context.Context, conn *redisconn.Conn) *Limiter {
 	l := &Limiter{redis: newRedisStore(conn), memory: newMemoryStore(), denied: newDenyCache(time.Now)}
 	go l.denied.subscribe(ctx, conn.Client())
@@ -36,17 +36,17 @@ func New(ctx context.Context, conn *redisconn.Conn) *Limiter {
 	return l
 }
 
-// FromClient returns a limiter whose state is in the Redis of the caller's own client: a single
-// node, a cluster or a failover group. Until ctx ends, a goroutine subscribes to the refunds and
-// resets of other instances. Closing the client remains the caller's task.
+// FromClient returns a limiter that uses the caller's own client of a single Redis node, a cluster
+// or a failover group. Until ctx ends, a goroutine receives the refunds and resets of other
+// instances. The caller closes the client.
 func FromClient(ctx context.Context, client redis.UniversalClient) *Limiter {
 	return New(ctx, redisconn.FromClient(client, redisconn.Config{}))
 }
 
-// Check charges the rules of a check, all or none. A denial charges nothing and is not an error.
+// Check charges all rules of a check or none. A denial charges nothing and is not an error.
 //
-// While Redis is unavailable the policy's OnUnavailable decides. Errors: [ErrInvalid]; the error of
-// ctx.
+// While Redis is unavailable, the policy's OnUnavailable decides. Errors: [ErrInvalid]; the error
+// of ctx.
 func (l *Limiter) Check(ctx context.Context, check Check) (Decision, error) {
 	c := check.charge()
 	if d, denied := l.cachedDenial(&c); denied {
@@ -67,14 +67,14 @@ func (l *Limiter) Check(ctx context.Context, check Check) (Decision, error) {
 }
 
 // CheckAll charges 1 to [MaxChecks] checks, all or none, and reports whether all were allowed. If
-// one is denied, the other decisions show what each check would have received alone.
+// one is denied, each of the other decisions shows the result of its check alone.
 //
-// In a Redis cluster, checks whose keys are in different hash slots are charged one slot after the
-// other, and refunded if a later slot denies. For that time, at most one more round trip per slot,
-// other callers may be denied because of the charges that are refunded afterwards.
+// In a Redis cluster, CheckAll charges one hash slot after the other. If a slot denies, CheckAll
+// refunds the earlier slots. Until the refund, at most one round trip per slot later, other callers
+// may be denied because of these charges.
 //
-// While Redis is unavailable each policy's OnUnavailable decides. Errors: [ErrInvalid], with fields
-// such as "checks[2].key"; the error of ctx.
+// While Redis is unavailable, each policy's OnUnavailable decides. Errors: [ErrInvalid], with
+// fields such as "checks[2].key"; the error of ctx.
 func (l *Limiter) CheckAll(ctx context.Context, checks []Check) (decisions []Decision, allowed bool, err error) {
 	charges := make([]charge, len(checks))
 	for i := range checks {
@@ -87,7 +87,7 @@ func (l *Limiter) CheckAll(ctx context.Context, checks []Check) (decisions []Dec
 	return l.check(ctx, charges)
 }
 
-// check decides in Redis or, if it is unavailable, by each policy's OnUnavailable.
+// check decides in Redis or, if Redis is unavailable, by each policy's OnUnavailable.
 func (l *Limiter) check(ctx context.Context, charges []charge) ([]Decision, bool, error) {
 	decisions, allowed, err := l.decideInRedis(ctx, opCheck, charges)
 	if errors.Is(err, ErrUnavailable) {
@@ -97,14 +97,15 @@ func (l *Limiter) check(ctx context.Context, charges []charge) ([]Decision, bool
 	return decisions, allowed, err
 }
 
-// Peek returns the decision that Check would make. It charges and writes nothing. Errors:
+// Peek returns the decision that Check would return, but charges and writes nothing. Errors:
 // [ErrInvalid]; the error of ctx.
 func (l *Limiter) Peek(ctx context.Context, check Check) (Decision, error) {
 	return l.single(ctx, opPeek, check)
 }
 
-// Refund returns cost units to every rule, up to its capacity, newest charges first. While Redis is
-// unavailable it refunds the instance's own count. Errors: [ErrInvalid]; the error of ctx.
+// Refund removes check.Cost units from the charges of every rule, newest first, until the rule is
+// full. While Redis is unavailable, it refunds only charges in this instance's memory. Errors:
+// [ErrInvalid]; the error of ctx.
 func (l *Limiter) Refund(ctx context.Context, check Check) (Decision, error) {
 	l.denied.forget(denyKey{check.Policy.Name, check.Key})
 

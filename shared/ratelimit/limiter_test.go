@@ -13,7 +13,8 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// odd returns keys that a careless key layout would confuse, or spread over hash slots.
+// odd returns keys that collide, or whose Redis keys get different hash slots, in a faulty key
+// layout.
 func odd() []string {
 	return []string{"k", "*", "}", "{", "{}", "a}b", "a}:r", "{other}", "%", "a/b", "ü €\n\x00", "r", ":r", " 1 2\n3 "}
 }
@@ -26,7 +27,7 @@ func keysOf(t *testing.T, r *redistest.Redis) []string {
 	return found
 }
 
-// badFields returns the fields that err names, in order; none for nil.
+// badFields returns the names of the invalid fields of err, in order, or nil if err is nil.
 func badFields(t *testing.T, err error) (names []string) {
 	t.Helper()
 	if err == nil {
@@ -113,14 +114,14 @@ func TestCheck(t *testing.T) {
 		require.True(t, check(t, l, c).Allowed)
 
 		c.Policy.Mode = policy.Shadow
-		require.EqualValues(t, 2, check(t, l, c).Remaining, "deny and allow count nothing, shadow does")
+		require.EqualValues(t, 2, check(t, l, c).Remaining, "deny and allow count nothing, shadow counts")
 		d = check(t, l, c)
 		require.True(t, d.Allowed)
-		require.Equal(t, "r", d.Violated, "the rule that would have denied")
+		require.Equal(t, "r", d.Violated, "the rule that enforce mode would have named")
 		require.EqualValues(t, 2, d.Remaining, "a violation is not charged")
 
 		c.Policy.Mode = policy.Enforce
-		require.False(t, check(t, l, c).Allowed, "charges in shadow mode count")
+		require.False(t, check(t, l, c).Allowed, "charges made in shadow mode remain")
 	})
 
 	t.Run("overrides: apply to their keys", func(t *testing.T) {
@@ -153,8 +154,8 @@ func TestCheck(t *testing.T) {
 		d = check(t, l, c)
 		require.Equal(t, Never, d.RetryAfter, "the cost exceeds the burst of the first rule")
 		require.Equal(t, "second", d.Violated)
-		require.Zero(t, d.Rules[1].RetryAfter, "the second rule alone would allow it")
-		require.EqualValues(t, 3, peek(t, l, under(c, daily)).Remaining, "and was not charged")
+		require.Zero(t, d.Rules[1].RetryAfter, "the second rule alone would allow the check")
+		require.EqualValues(t, 3, peek(t, l, under(c, daily)).Remaining, "the second rule was not charged")
 	})
 }
 
@@ -170,8 +171,8 @@ func TestDecisionErr(t *testing.T) {
 
 	denied.RetryAfter = Never
 	require.ErrorAs(t, denied.Err(), &f)
-	require.Zero(t, f.RetryAfter, "waiting cannot help")
-	require.NoError(t, (&Decision{Allowed: true, Violated: "hourly"}).Err(), "shadow mode")
+	require.Zero(t, f.RetryAfter, "0 for Never")
+	require.NoError(t, (&Decision{Allowed: true, Violated: "hourly"}).Err(), "allowed in shadow mode")
 }
 
 func TestPeek(t *testing.T) {
@@ -209,7 +210,7 @@ func TestRefund(t *testing.T) {
 			c.Cost = 1
 			require.EqualValues(t, 8, refund(t, l, c).Remaining)
 			c.Cost = MaxCost
-			require.EqualValues(t, 10, refund(t, l, c).Remaining, "never above the capacity")
+			require.EqualValues(t, 10, refund(t, l, c).Remaining, "a refund never exceeds the capacity")
 			c.Cost = 10
 			require.True(t, check(t, l, c).Allowed)
 			require.False(t, check(t, l, c).Allowed)

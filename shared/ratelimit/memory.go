@@ -8,12 +8,12 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// maxKeys bounds the keys of a memory store. Beyond it the store evicts keys that are full again
-// and, if there are too few of them, arbitrary ones.
+// maxKeys is the maximum number of keys in a memory store. Above it, the store evicts keys that are
+// full again and then arbitrary keys, until at most 90 % of maxKeys remain.
 const maxKeys = 50_000
 
-// memoryStore is the store in this process that a limiter uses while Redis is unavailable. It
-// implements the same algorithms.
+// memoryStore is the in-process store that a limiter uses while Redis is unavailable. It implements
+// the same algorithms as the Lua scripts.
 type memoryStore struct {
 	now func() int64 // µs
 
@@ -23,7 +23,7 @@ type memoryStore struct {
 
 type memoryKey struct {
 	rules  states
-	fullAt int64 // when every rule is full again, µs
+	fullAt int64 // the time at which every rule is full again, µs
 }
 
 // states are the states of a key's rules, by rule name.
@@ -79,7 +79,7 @@ func (m *memoryStore) load(now int64, charges []charge) []states {
 	return out
 }
 
-// stateOf returns a copy of the state of r, or a new one if k has none for this definition.
+// stateOf returns a copy of the state of r, or a new state if k has no state for this definition.
 func (k *memoryKey) stateOf(r policy.Rule) ruleState {
 	if k != nil && k.rules[r.Name] != nil && k.rules[r.Name].definedBy(r) {
 		return k.rules[r.Name].clone()
@@ -89,7 +89,7 @@ func (k *memoryKey) stateOf(r policy.Rule) ruleState {
 }
 
 // copyForCharging clones the states of each charge. Charges of the same key share one clone, so
-// that the second sees the first.
+// each charge applies on top of the earlier ones.
 func copyForCharging(charges []charge, from []states) []states {
 	out := make([]states, len(charges))
 	for i, c := range charges {
@@ -106,8 +106,7 @@ func copyForCharging(charges []charge, from []states) []states {
 	return out
 }
 
-// apply charges or refunds the states. It reports which charges fitted and whether the call is
-// allowed.
+// apply applies op to the states. It reports which charges fit and whether the call is allowed.
 func apply(op operation, charges []charge, all []states) (fitted []bool, allowed bool) {
 	fitted, allowed = make([]bool, len(charges)), true
 	for i, c := range charges {
@@ -181,7 +180,7 @@ func (s states) clone() states {
 	return out
 }
 
-// fit reports whether the cost fits under every rule.
+// fit reports whether the cost of c fits under every rule.
 func (s states) fit(c charge) bool {
 	for _, r := range c.Rules {
 		if s[r.Name].wait(c.cost) != 0 {
@@ -192,7 +191,7 @@ func (s states) fit(c charge) bool {
 	return true
 }
 
-// verdict returns the numbers of every rule. A charge that was made has no retry time.
+// verdict returns the numbers of every rule. If the cost was charged, every retry time is 0.
 func (s states) verdict(c charge, charged bool) verdict {
 	v := verdict{fits: charged || s.fit(c), rules: make([]numbers, len(c.Rules))}
 	for i, r := range c.Rules {

@@ -11,9 +11,9 @@ import (
 // calculates in exact fractions. It is slow and shares no code with the stores.
 type model struct {
 	rule  policy.Rule
-	units []int64 // the instant of each admitted unit, µs; for windows
+	units []int64 // the time of each admitted unit, µs; only for windows
 
-	level *big.Rat // tokens; for buckets
+	level *big.Rat // tokens; only for buckets
 	since int64
 }
 
@@ -55,7 +55,7 @@ func (m *model) between(from, to int64) int64 {
 	return n
 }
 
-// used returns the units that count against the limit at an instant; for windows.
+// used returns the units of a window rule that count against the limit at a time.
 func (m *model) used(at int64) *big.Rat {
 	w := m.window()
 	start := at - at%w
@@ -90,14 +90,14 @@ func (m *model) remaining(at int64) int64 {
 	return max(0, floorRat(new(big.Rat).Sub(big.NewRat(m.rule.Limit, 1), m.used(at))))
 }
 
-// full reports whether no admitted unit counts any more.
+// full reports whether the rule is full: no admitted unit counts.
 func (m *model) full(at int64) bool {
 	if m.isBucket() {
 		c := m.clone()
 		c.refill(at)
 		return c.level.Cmp(big.NewRat(m.rule.Capacity(), 1)) == 0
 	}
-	if m.rule.Algorithm == policy.SlidingWindowCounter { // the previous window counts until this one ends
+	if m.rule.Algorithm == policy.SlidingWindowCounter { // the previous window counts until the current one ends
 		w := m.window()
 		return m.between(at-at%w-w-1, at) == 0
 	}

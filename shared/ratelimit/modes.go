@@ -7,7 +7,7 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// decidedByMode reports whether the mode decides without counting.
+// decidedByMode reports whether the mode is deny or allow, which need no count.
 func decidedByMode(c charge) bool { return c.Mode == policy.Deny || c.Mode == policy.Allow }
 
 // modeDecision returns the decision of a policy that denies or allows every check.
@@ -23,7 +23,7 @@ func modeDecision(c charge) Decision {
 	return decide(c, v)
 }
 
-// decideInRedis decides charges by their mode where it is deny or allow, and the others in Redis.
+// decideInRedis decides charges in Redis, except for modes deny and allow, which need no count.
 func (l *Limiter) decideInRedis(ctx context.Context, op operation, charges []charge) ([]Decision, bool, error) {
 	counting, denied := charges, false
 	if slices.ContainsFunc(charges, decidedByMode) {
@@ -31,7 +31,7 @@ func (l *Limiter) decideInRedis(ctx context.Context, op operation, charges []cha
 		denied = slices.ContainsFunc(charges, func(c charge) bool { return c.Mode == policy.Deny })
 	}
 	if denied && op == opCheck {
-		op = opPeek // the call is denied in any case, so nothing may be charged
+		op = opPeek // mode deny denies the whole call, so nothing may be charged
 	}
 
 	verdicts, allowed, err := l.decideBySlot(ctx, op, counting)

@@ -30,7 +30,7 @@ func stores(t *testing.T, at int64) map[string]*clocked {
 	return out
 }
 
-// newCharge returns an enforced charge of one unit, with a key for each run of a property.
+// newCharge returns an enforced charge of one unit to the key of a run of rapid.Check.
 func newCharge(run int, rules ...policy.Rule) charge {
 	c := newCheck(strconv.Itoa(run), 1, rules...)
 	return c.charge()
@@ -50,9 +50,9 @@ func drawRule(t *rapid.T, algorithm policy.Algorithm, name string) policy.Rule {
 
 func TestStores(t *testing.T) {
 	t.Parallel()
-	// Every store allows exactly the checks that the definition allows. Its numbers are exact to
-	// the microsecond: a denied cost fits after retry and not before, and the rule is full after
-	// reset and not before.
+	// Every store allows exactly the checks that the model allows. Its numbers are exact to the
+	// microsecond: a denied cost fits after retry but not 1 µs earlier, and the rule is full after
+	// reset but not 1 µs earlier.
 	t.Run("every algorithm: agrees with its definition", func(t *testing.T) {
 		t.Parallel()
 		for _, algorithm := range algorithms() {
@@ -182,7 +182,7 @@ func TestStores(t *testing.T) {
 	})
 }
 
-// drawElapsed prefers steps to the instants at which the state changes.
+// drawElapsed returns a step in µs. It often ends at a time at which the state of m changes.
 func drawElapsed(rt *rapid.T, r policy.Rule, m *model, at int64) int64 {
 	w := micros(r.Window)
 	switch rapid.IntRange(0, 5).Draw(rt, "kind of step") {

@@ -31,7 +31,7 @@ const (
 	opPeek   operation = "peek"
 	opRefund operation = "refund"
 
-	// opLog is an opCheck that the fast path of the script may answer.
+	// opLog is an opCheck that decide/fast.lua may answer.
 	opLog operation = "log"
 )
 
@@ -40,19 +40,19 @@ type redisStore struct {
 	conn *redisconn.Conn
 	// now replaces the server's clock in tests.
 	now func() time.Time
-	// noFastPath sends every check through the whole of decide.lua, in tests.
+	// noFastPath disables bucket.lua, buckets.lua and decide/fast.lua, in tests.
 	noFastPath bool
 }
 
 func newRedisStore(conn *redisconn.Conn) *redisStore { return &redisStore{conn: conn} }
 
 // stateKey returns the Redis key of a charge's state. A policy's name contains no "/", so every
-// pair of policy and key has its own state key. The hash tag ends at the first "}", which may
-// belong to the caller's key; the keys of one pair share everything before it, and so their hash
-// slot.
+// pair of policy and key has its own state key. The hash tag ends at the first "}", which may be
+// part of the caller's key. All Redis keys of a pair have the same text before it, and therefore
+// the same hash slot.
 func stateKey(c charge) string { return "{rl:" + c.policy + "/" + c.key + "}" }
 
-// ringKey returns the Redis key of the charges that a sliding_window rule stores.
+// ringKey returns the Redis key of the ring in which a sliding_window rule stores its charges.
 func ringKey(c charge, rule string) string { return stateKey(c) + ":" + rule }
 
 // decide decides charges whose keys share a hash slot.
@@ -100,7 +100,7 @@ func (s *redisStore) arguments(op operation, charges []charge) ([]string, []any)
 	return keys, args
 }
 
-// clock returns the instant of a test in microseconds, or "" for the server's clock.
+// clock returns the time that a test has set, in microseconds, or "" for the server's clock.
 func (s *redisStore) clock() string {
 	if s.now == nil {
 		return ""
@@ -109,7 +109,7 @@ func (s *redisStore) clock() string {
 	return strconv.FormatInt(s.now().UnixMicro(), 10)
 }
 
-// fastPath returns opLog in place of op for a check that the fast path of the script supports.
+// fastPath returns opLog for a check that decide/fast.lua supports, and otherwise op.
 func (s *redisStore) fastPath(op operation, charges []charge) operation {
 	if op != opCheck || len(charges) != 1 || s.noFastPath {
 		return op
@@ -121,8 +121,8 @@ func (s *redisStore) fastPath(op operation, charges []charge) operation {
 	return op
 }
 
-// signature returns prefix and the definition of a rule, as its line in the state begins. A state
-// whose line begins differently was written under another definition.
+// signature returns prefix and the definition of a rule, with which its line in the state starts. A
+// line with a different start was written under a different definition.
 func signature(prefix string, r policy.Rule) string {
 	b := make([]byte, 0, 96)
 	b = append(append(append(append(append(b, prefix...), r.Name...), ' '), r.Algorithm...), ' ')
@@ -160,7 +160,7 @@ func verdicts(charges []charge, values []any) ([]verdict, bool, error) {
 	return out, allowed, nil
 }
 
-// reset deletes the state of a key and announces it to the other instances.
+// reset deletes the state of a key and publishes the key to the other instances.
 func (s *redisStore) reset(ctx context.Context, c charge) error {
 	keys := []string{stateKey(c)}
 	for _, r := range c.Rules {
@@ -176,8 +176,8 @@ func (s *redisStore) reset(ctx context.Context, c charge) error {
 	})
 }
 
-// slot returns the hash slot of a charge's keys. One script call may use keys of one slot only;
-// outside a cluster, all keys count as one slot.
+// slot returns the hash slot of a charge's keys: in a cluster, all keys of a script call must be in
+// one slot. Outside a cluster, slot returns "" for every charge.
 func (s *redisStore) slot(c charge) string {
 	if _, cluster := s.conn.Client().(*redis.ClusterClient); !cluster {
 		return ""

@@ -10,9 +10,8 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// decideBuckets decides a charge whose rules are all buckets with the shorter scripts for that
-// case. decided is false if the charge has another rule, or if the script found a state that only
-// decide.lua can read.
+// decideBuckets decides a charge whose rules are all buckets, with bucket.lua or buckets.lua.
+// decided is false if bucketArguments does not support a rule, or if the state needs decide.lua.
 func (s *redisStore) decideBuckets(ctx context.Context, c charge) (v verdict, decided bool, err error) {
 	buckets, args, ok := bucketArguments(c)
 	if !ok {
@@ -41,7 +40,7 @@ func (s *redisStore) decideBuckets(ctx context.Context, c charge) (v verdict, de
 }
 
 // bucketArguments returns a bucket for each rule and the ARGV of the bucket scripts. ok is false if
-// a rule is not a bucket that counts in microseconds.
+// a rule is not a bucket or its tick is not 1 µs.
 func bucketArguments(c charge) (buckets []bucket, args []any, ok bool) {
 	args = make([]any, 0, 4*len(c.Rules)+1)
 	buckets = make([]bucket, len(c.Rules))
@@ -54,7 +53,7 @@ func bucketArguments(c charge) (buckets []bucket, args []any, ok bool) {
 		buckets[i].ruleBase = base
 		prefix := ""
 		if len(c.Rules) == 1 {
-			prefix = " 0\n" // bucket.lua compares the end of the state's first line as well
+			prefix = " 0\n" // bucket.lua also compares the end of the state's first line
 		}
 		args = append(args, signature(prefix, r), r.Limit, r.Capacity()*base.ticks, c.cost*base.ticks)
 	}
@@ -62,7 +61,7 @@ func bucketArguments(c charge) (buckets []bucket, args []any, ok bool) {
 	return buckets, args, true
 }
 
-// readDebts stores the debts that a bucket script replied: those before the charge.
+// readDebts sets used of each bucket to its debt before the charge, from a bucket script's reply.
 func readDebts(buckets []bucket, reply any) error {
 	switch debts := reply.(type) {
 	case int64:
@@ -81,7 +80,7 @@ func readDebts(buckets []bucket, reply any) error {
 	return nil
 }
 
-// chargeBuckets charges the buckets if the cost fits in all of them, as the script did.
+// chargeBuckets repeats the script's decision: it charges all buckets if the cost fits in each.
 func chargeBuckets(buckets []bucket, cost int64) verdict {
 	v := verdict{fits: true, rules: make([]numbers, len(buckets))}
 	for i := range buckets {

@@ -7,9 +7,9 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// ruleState is the state of one rule in memory. Instants and spans are in microseconds.
+// ruleState is the state of one rule in memory. Times and durations are in microseconds.
 type ruleState interface {
-	// advance moves the state to an instant. Every other method refers to that instant.
+	// advance moves the state to the time at, which the other methods use as the current time.
 	advance(at int64)
 	// wait returns the time until n cost units fit: 0 if they fit now, never if they exceed the
 	// capacity.
@@ -20,12 +20,12 @@ type ruleState interface {
 	// reset returns the time until the rule is full.
 	reset() int64
 	clone() ruleState
-	// definedBy reports whether r is the rule that the state belongs to.
+	// definedBy reports whether the state was created for exactly the definition r.
 	definedBy(r policy.Rule) bool
 }
 
-// newRuleState returns the state of a rule that nothing has been charged to. The arithmetic is that
-// of the Lua scripts.
+// newRuleState returns the state of a rule without charges. The arithmetic is the same as in the
+// Lua scripts.
 func newRuleState(r policy.Rule) ruleState {
 	base := newRuleBase(r)
 	switch r.Algorithm {
@@ -45,7 +45,7 @@ type ruleBase struct {
 	policy.Rule
 	window, tick int64 // µs
 	ticks        int64 // ticks in a window
-	at           int64 // the instant of the last advance, µs
+	at           int64 // the time of the last advance, µs
 }
 
 func newRuleBase(r policy.Rule) ruleBase {
@@ -56,8 +56,8 @@ func newRuleBase(r policy.Rule) ruleBase {
 
 func (b *ruleBase) definedBy(r policy.Rule) bool { return b.Rule == r }
 
-// bucket implements token_bucket and gcra, which are one algorithm. used is the debt at since. One
-// cost unit adds as much debt as a window has ticks, and each tick drains Limit.
+// bucket implements token_bucket and gcra, which are the same algorithm. used is the debt at the
+// time since. A cost of 1 adds ticks (the ticks in a window) to the debt; each tick drains Limit.
 type bucket struct {
 	ruleBase
 	used, since int64
@@ -139,7 +139,7 @@ func (f *fixedWindow) reset() int64 {
 	return f.start + f.window - f.at
 }
 
-// slidingCounter counts the current window in full, and the previous one in proportion to its
+// slidingCounter counts the current window in full, and the previous window in proportion to its
 // overlap with the sliding window.
 type slidingCounter struct {
 	ruleBase
@@ -162,8 +162,8 @@ func (s *slidingCounter) advance(at int64) {
 
 func (s *slidingCounter) elapsed() int64 { return (s.at - s.start) / s.tick }
 
-// fitsFrom returns the first tick of a window at which n cost units fit next to prev units of the
-// previous window.
+// fitsFrom returns the first tick of a window at which n cost units fit in addition to the weighted
+// prev units of the previous window.
 func (s *slidingCounter) fitsFrom(prev, n int64) int64 {
 	if prev == 0 {
 		return 0

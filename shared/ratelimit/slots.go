@@ -2,8 +2,8 @@ package ratelimit
 
 import "context"
 
-// decideBySlot decides the charges of one hash slot after the other. If a slot denies or fails, it
-// refunds the charges of the slots before it.
+// decideBySlot decides one hash slot after the other. If a slot denies or fails, decideBySlot
+// refunds the charges in the earlier slots.
 func (l *Limiter) decideBySlot(ctx context.Context, op operation, charges []charge) ([]verdict, bool, error) {
 	switch len(charges) {
 	case 0:
@@ -15,7 +15,7 @@ func (l *Limiter) decideBySlot(ctx context.Context, op operation, charges []char
 	groups, slots := l.groupBySlot(charges)
 	verdicts := make([]verdict, len(charges))
 	allowed := true
-	var charged [][]int // the members of each slot that has charged
+	var charged [][]int // for each charged slot, the indices of its charges
 	for _, slot := range slots {
 		members := groups[slot]
 		found, fit, err := l.redis.decide(ctx, op, pick(charges, members))
@@ -40,8 +40,8 @@ func (l *Limiter) decideBySlot(ctx context.Context, op operation, charges []char
 	return verdicts, allowed, nil
 }
 
-// groupBySlot returns the indices of the charges of each hash slot, and the slots in the order of
-// their first charge.
+// groupBySlot groups the indices of the charges by hash slot. slots lists each slot once, in the
+// order of its first charge.
 func (l *Limiter) groupBySlot(charges []charge) (groups map[string][]int, slots []string) {
 	groups = make(map[string][]int)
 	for i, c := range charges {
@@ -64,12 +64,12 @@ func pick(charges []charge, indices []int) []charge {
 	return picked
 }
 
-// refund undoes the charges of earlier slots and updates their verdicts. It runs even
-// if ctx has ended. Charges that it cannot refund expire with their window.
+// refund undoes the charges of earlier slots and updates their verdicts. It runs even if ctx has
+// ended. Charges that it cannot refund expire with their window.
 func (l *Limiter) refund(ctx context.Context, charges []charge, charged [][]int, verdicts []verdict) {
 	ctx = context.WithoutCancel(ctx)
 	for _, members := range charged {
-		var fitting []int // a shadow policy's charge that did not fit was not made
+		var fitting []int // in shadow mode, a charge that does not fit is allowed but not charged
 		for _, member := range members {
 			if verdicts[member].fits {
 				fitting = append(fitting, member)

@@ -10,20 +10,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// invalidChannel announces keys whose denials may have ended early. A message is "<policy>/<key>".
+// invalidChannel is the Pub/Sub channel for keys whose cached denials are invalid because units
+// were refunded or the key was reset. A message is "<policy>/<key>".
 const invalidChannel = "sluice:limits:changed"
 
 const (
-	// resubscribeDelay is the pause before a broken subscription is replaced.
+	// resubscribeDelay is the pause before subscribing again after a subscription broke.
 	resubscribeDelay = 100 * time.Millisecond
-	// maxSilence is how long a subscription may be silent before it is probed with a PING, and how
-	// long the answer may take. A connection can be dead without an error, for example after a
-	// Lambda freeze or behind a NAT gateway that dropped it.
+	// maxSilence is the maximum time without a message before a PING probes the connection, and the
+	// maximum time for the answer to the PING. A connection can be dead without an error, for
+	// example after a Lambda freeze or behind a NAT gateway that dropped it.
 	maxSilence = 2 * time.Second
 )
 
-// subscribe removes entries that other instances refund or reset, until ctx ends. While no
-// subscription works the cache remembers nothing, and every check goes to Redis.
+// subscribe removes the entries of keys that other instances refund or reset, until ctx ends. While
+// no subscription works, the cache is empty and every check goes to Redis.
 func (d *denyCache) subscribe(ctx context.Context, client redis.UniversalClient) {
 	for ctx.Err() == nil {
 		d.receive(ctx, client)
@@ -35,7 +36,7 @@ func (d *denyCache) subscribe(ctx context.Context, client redis.UniversalClient)
 	}
 }
 
-// receive subscribes and applies messages until the subscription breaks.
+// receive subscribes, and removes the key of each message, until the subscription breaks.
 func (d *denyCache) receive(ctx context.Context, client redis.UniversalClient) {
 	pubsub := client.Subscribe(ctx, invalidChannel)
 	defer func() { _ = pubsub.Close() }()

@@ -13,7 +13,7 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// numbered returns n calls, each with a key in a slot of its own.
+// numbered returns n calls, each with a different key.
 func numbered(n int) []redisconn.Call {
 	calls := make([]redisconn.Call, n)
 	for i := range calls {

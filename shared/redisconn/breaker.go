@@ -15,7 +15,8 @@ type BreakerConfig struct {
 	Failures int
 	// ProbeEvery is the interval between pings of Redis while the breaker is open. Default 250 ms.
 	ProbeEvery time.Duration
-	// ProbeWait bounds how long the call that starts a ping waits for its answer. Default 40 ms.
+	// ProbeWait is the maximum time that the call that starts a ping waits for the answer. Default
+	// 40 ms.
 	ProbeWait time.Duration
 }
 
@@ -34,11 +35,11 @@ func (c BreakerConfig) withDefaults() BreakerConfig {
 
 var errOpen = errors.New("the circuit breaker is open")
 
-// breaker makes calls fail immediately while the store is unavailable. After some consecutive
-// failures it opens. While it is open, one call per ProbeEvery starts a ping in the background and
-// waits for the answer up to ProbeWait; every other call fails immediately. Libraries with a
-// half-open state send a complete request as the probe, and that request pays the call timeout. See
-// docs/decisions/0001.
+// breaker makes calls fail immediately while the store is unavailable. It opens after a number of
+// consecutive failures. While it is open, one call per ProbeEvery starts a ping in the background
+// and waits for the answer up to ProbeWait; every other call fails immediately. Libraries with a
+// half-open state use a real request as the probe; if Redis is still unavailable, that request
+// waits for the whole call timeout. See docs/decisions/0001.
 type breaker struct {
 	cfg         BreakerConfig
 	pingTimeout time.Duration
@@ -107,8 +108,8 @@ func (b *breaker) run(done chan struct{}) {
 	close(done)
 }
 
-// record notes the outcome of an admitted call. A call that its caller ended reveals nothing about
-// the store and is ignored.
+// record counts the outcome of an admitted call. It ignores a call whose context has ended, because
+// the outcome says nothing about the store.
 func (b *breaker) record(ctx context.Context, err error) {
 	if ended(ctx) != nil {
 		return

@@ -29,7 +29,7 @@ func unavailable(err error) bool {
 	return cannotServe(reply.Error())
 }
 
-// refused describes an error reply that means a defect or a wrong configuration.
+// refused returns the error for an error reply that is caused by a defect or a wrong configuration.
 func refused(err error) error {
 	if moved := strings.Fields(err.Error()); len(moved) == 3 && moved[0] == "MOVED" {
 		return fmt.Errorf("redis cluster: slot %s is served by %s, not by the configured node; "+

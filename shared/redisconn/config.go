@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Config locates Redis and bounds the time of calls.
+// Config is the configuration of a [Conn]: the address, the authentication and the timeouts.
 type Config struct {
 	// URLs lists redis:// or rediss:// URLs: one server, or one or more nodes of a cluster.
 	URLs []string
@@ -29,8 +29,9 @@ type Config struct {
 	// connection, so that a short-lived IAM token is always fresh. If it fails, the call fails with
 	// fault.StoreUnavailable. Default: the user and the password in the URL.
 	Credentials func(context.Context) (user, password string, err error)
-	// MaxConnAge is the age at which a connection is replaced, shortened at random by up to a
-	// tenth, so that connections are not replaced at the same time. 0 means never.
+	// MaxConnAge is the maximum age of a connection. Each connection is replaced at a random age
+	// between 90 % and 100 % of it, so that connections are not all replaced at the same time. 0
+	// means no maximum.
 	MaxConnAge time.Duration
 	// TLS replaces the TLS configuration that rediss:// implies, for a private certificate
 	// authority.
@@ -64,8 +65,8 @@ func SplitList(s string) []string {
 	return out
 }
 
-// invalidURL describes a URL that cannot be parsed. The text of an [url.Error] is left out: it may
-// hold the password.
+// invalidURL returns the error for a URL that cannot be parsed. It omits the text of a [url.Error],
+// which may contain the password.
 func invalidURL(err error) error {
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return errors.New("redis URL is not valid")
@@ -73,8 +74,8 @@ func invalidURL(err error) error {
 	return fmt.Errorf("redis URL is not valid: %w", err)
 }
 
-// options configures the driver. The driver never retries: the caller decides what is safe to send
-// twice.
+// options configures the driver. The driver never retries: the caller decides which calls are safe
+// to send twice.
 func (c Config) options() (*redis.UniversalOptions, error) {
 	var o redis.UniversalOptions
 	for _, u := range c.URLs {
@@ -88,7 +89,8 @@ func (c Config) options() (*redis.UniversalOptions, error) {
 	if c.TLS != nil {
 		implied := o.TLSConfig
 		o.TLSConfig = c.TLS.Clone()
-		// The driver verifies every node of a cluster by this name, and dials none without it.
+		// The driver verifies the certificate of every cluster node against this name. Without a
+		// name it connects to no node.
 		if o.TLSConfig.ServerName == "" && implied != nil {
 			o.TLSConfig.ServerName = implied.ServerName
 		}

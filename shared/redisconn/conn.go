@@ -11,14 +11,15 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// Conn runs scripts on one Redis deployment. It is safe for concurrent use; a process needs one.
+// Conn runs scripts on one Redis deployment. It is safe for concurrent use; a process needs only
+// one.
 type Conn struct {
 	client  redis.UniversalClient
 	breaker *breaker
 	timeout time.Duration
 }
 
-// Open makes a Conn. It makes no connection: the first call does.
+// Open makes a Conn. It does not connect: the first call does.
 func Open(cfg Config) (*Conn, error) {
 	cfg = cfg.withDefaults()
 	options, err := cfg.options()
@@ -31,10 +32,10 @@ func Open(cfg Config) (*Conn, error) {
 	return FromClient(redis.NewUniversalClient(options), cfg), nil
 }
 
-// FromClient makes a Conn from a client that the caller configured. Of cfg it uses CallTimeout and
-// Breaker. The client should not retry (MaxRetries: -1) and must respect contexts
-// (ContextTimeoutEnabled: true); otherwise CallTimeout does not bound a call. [Conn.Close] closes
-// the client.
+// FromClient makes a Conn from a client that the caller configured. It uses only the fields
+// CallTimeout and Breaker of cfg. The client should not retry (MaxRetries: -1) and must respect
+// contexts (ContextTimeoutEnabled: true); otherwise CallTimeout does not bound a call. [Conn.Close]
+// closes the client.
 func FromClient(client redis.UniversalClient, cfg Config) *Conn {
 	cfg = cfg.withDefaults()
 
@@ -57,8 +58,8 @@ func (c *Conn) Client() redis.UniversalClient { return c.client }
 //
 // It returns within the call timeout, and immediately while the circuit breaker is open. If Redis
 // is unreachable, read-only, loading or out of memory, the error has the code
-// fault.StoreUnavailable; if ctx ends first, the error wraps that of ctx. A call that failed may
-// have taken effect, because only the answer was lost: retry it only if the script is idempotent.
+// fault.StoreUnavailable; if ctx ends first, the error wraps the error of ctx. A failed call may
+// have taken effect if only its answer was lost: retry it only if the script is idempotent.
 func (c *Conn) Run(ctx context.Context, script Script, keys []string, args ...any) (any, error) {
 	var reply any
 	err := c.Do(ctx, func(ctx context.Context) error {
@@ -90,7 +91,7 @@ func (c *Conn) Classify(ctx context.Context, err error) error {
 	case err == nil, errors.Is(err, redis.Nil):
 		return err
 	case ended(ctx) != nil:
-		return fmt.Errorf("redis call ended with its caller: %w", ended(ctx))
+		return fmt.Errorf("the caller's context ended during a redis call: %w", ended(ctx))
 	case unavailable(err):
 		return fault.Unavailable("redis", err)
 	default:
@@ -98,8 +99,9 @@ func (c *Conn) Classify(ctx context.Context, err error) error {
 	}
 }
 
-// ended returns why ctx has ended, or nil. It also compares the deadline with the clock, because
-// the deadline of a socket may fire shortly before the timer of the context.
+// ended returns the error of ctx if ctx has ended, and nil otherwise. It also compares the deadline
+// with the clock, because the deadline of a socket may fire shortly before the timer of the
+// context.
 func ended(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
 		return context.DeadlineExceeded

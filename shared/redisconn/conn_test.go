@@ -25,8 +25,8 @@ func open(t *testing.T, cfg redisconn.Config) *redisconn.Conn {
 
 func write() *redis.Script { return redis.NewScript(`return redis.call('SET', KEYS[1], 'x')`) }
 
-// promptly makes a call and requires that it takes less than 500 ms, the bound of the API for
-// locks.
+// promptly makes a call and requires that it takes less than 500 ms, the maximum of the lock API
+// during an outage.
 func promptly(t *testing.T, c *redisconn.Conn) error {
 	t.Helper()
 	started := time.Now()
@@ -60,7 +60,7 @@ func TestRun(t *testing.T) {
 				c := open(t, redisconn.Config{URLs: []string{r.URL}})
 				require.NoError(t, promptly(t, c))
 				breakIt(t, r)
-				for range 4 { // the first three before the breaker opens
+				for range 4 { // the first three calls open the breaker
 					err := promptly(t, c)
 					require.Equal(t, fault.StoreUnavailable, fault.CodeOf(err), "%v", err)
 				}
@@ -160,7 +160,7 @@ func TestRun(t *testing.T) {
 		_, err := c.Run(t.Context(), write(), []string{"{a}"}) // slot 15495, of the last node
 		require.ErrorContains(t, err, "slot 15495 is served by "+r.Nodes[2].Addr()+
 			", not by the configured node; set SLUICE_REDIS_CLUSTER=true")
-		require.Empty(t, fault.CodeOf(err), "a wrong configuration is no outage")
+		require.Empty(t, fault.CodeOf(err), "a wrong configuration is not an outage")
 	})
 
 	t.Run("nil reply: returns redis.Nil", func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestOpen(t *testing.T) {
 		want string
 	}{
 		"no URL":          {nil, "no address"},
-		"another scheme":  {[]string{"http://localhost"}, "redis URL is not valid: redis: invalid URL scheme: http"},
+		"a wrong scheme":  {[]string{"http://localhost"}, "redis URL is not valid: redis: invalid URL scheme: http"},
 		"a malformed URL": {[]string{"redis://:pass\nword@localhost"}, "redis URL is not valid"},
 	} {
 		t.Run("refuses "+name, func(t *testing.T) {

@@ -10,14 +10,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// recent is how long after an answer a connection counts as open without a check.
+// recent is the time after an answer in which a connection is assumed to be open without a check.
 const recent = 100 * time.Millisecond
 
 // dialer makes TCP connections that skip the driver's liveness check while the last answer is
-// recent. Before each call the driver peeks at the socket to see whether the server closed it, a
-// system call that is a tenth of this process's cost of a call. If a connection is closed between
-// two calls that skip the check, the second call fails, as it does over TLS, where the driver never
-// peeks.
+// recent. Before each call, the driver checks with a system call whether the server has closed the
+// socket. The system call takes a tenth of the CPU time that this process spends on a call. If the
+// server closes a connection while the check is skipped, the next call fails. The same is true over
+// TLS, where the driver never checks.
 func dialer(timeout time.Duration) func(context.Context, string, string) (net.Conn, error) {
 	dial := redis.NewDialer(&redis.Options{DialTimeout: timeout})
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -52,7 +52,7 @@ func (c *checkedConn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// SyscallConn implements syscall.Conn, which the driver peeks through.
+// SyscallConn implements syscall.Conn, which the driver uses for its liveness check.
 func (c *checkedConn) SyscallConn() (syscall.RawConn, error) {
 	if time.Since(c.answered) < recent {
 		return skipCheck{}, nil
@@ -64,7 +64,7 @@ func (c *checkedConn) SyscallConn() (syscall.RawConn, error) {
 	return raw, nil
 }
 
-// skipCheck is a RawConn that does nothing, so that the driver finds nothing wrong.
+// skipCheck is a RawConn that does nothing, so that the liveness check succeeds.
 type skipCheck struct{}
 
 func (skipCheck) Control(func(uintptr)) error    { return nil }

@@ -12,8 +12,8 @@ import (
 
 func TestDialer(t *testing.T) {
 	t.Parallel()
-	// Servers, proxies and balancers close idle connections, which a frozen function does not
-	// notice.
+	// Servers, proxies and load balancers close idle connections. A frozen Lambda function does not
+	// notice it.
 	t.Run("replaces a connection that the server closed while it was idle", func(t *testing.T) {
 		t.Parallel()
 		r := redistest.Single(t)

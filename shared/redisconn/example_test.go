@@ -10,7 +10,7 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// A program with a Redis client of its own makes a Conn of it.
+// A program that already has a Redis client makes a Conn from it.
 func ExampleFromClient() {
 	ctx := context.Background()
 	server, err := redisserver.Start(ctx, redisserver.Options{})
@@ -22,8 +22,8 @@ func ExampleFromClient() {
 
 	client := redis.NewClient(&redis.Options{
 		Addr:                  server.Addr(),
-		MaxRetries:            -1,   // the caller decides what is safe to send twice
-		ContextTimeoutEnabled: true, // the deadline of a call bounds it
+		MaxRetries:            -1,   // the caller decides which calls are safe to send twice
+		ContextTimeoutEnabled: true, // a call ends at the deadline of its context
 	})
 	conn := redisconn.FromClient(client, redisconn.Config{})
 	defer func() { _ = conn.Close() }()

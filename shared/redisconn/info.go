@@ -15,7 +15,7 @@ type Info struct {
 	UsedMemory, MaxMemory int64
 	// EvictionPolicy is maxmemory_policy, for example "noeviction".
 	EvictionPolicy string
-	// ConnectedClients counts connections; BlockedClients those in a blocking command.
+	// ConnectedClients counts connections. BlockedClients counts connections in a blocking command.
 	ConnectedClients, BlockedClients int64
 	// EvictedKeys counts evictions since the server's start.
 	EvictedKeys int64
@@ -81,8 +81,8 @@ func (i Info) MemoryShare() float64 {
 	return float64(i.UsedMemory) / float64(i.MaxMemory)
 }
 
-// Total combines the figures of all masters: the memory of the master that uses most, and the sums
-// of the other figures.
+// Total combines the figures of all masters. The memory figures are from the master that uses the
+// most memory; the other figures are sums.
 func Total(nodes []Info) Info {
 	var total Info
 	for _, node := range nodes {

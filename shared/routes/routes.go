@@ -84,9 +84,9 @@ func Of(f Function) []Route {
 // Any is the method of a fallback route. It matches every method that no other route matches.
 const Any = "ANY"
 
-// Fallbacks returns greedy routes that match every request that no route of the API matches. They
-// lead to a function, which answers with the problem document of a 404 or 405. Without them, API
-// Gateway would answer {"message":"Not Found"}.
+// Fallbacks returns greedy routes that match every request that no route of the API matches. Their
+// functions answer with the problem document of a 404 or 405. Without them, API Gateway would
+// answer {"message":"Not Found"}.
 func Fallbacks() []Route {
 	return []Route{
 		{Any, "/v1/locks/{proxy+}", Lock},
@@ -97,5 +97,5 @@ func Fallbacks() []Route {
 	}
 }
 
-// Default is the path of the route that matches every other request.
+// Default is the path of the route that matches every request that no other route matches.
 const Default = "$default"

@@ -9,7 +9,7 @@ import (
 	"github.com/sluicehq/sluice/shared/routes"
 )
 
-// docs/openapi.yaml describes exactly the routes of All.
+// TestAll requires that docs/openapi.yaml describes exactly the routes of All.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromFile("../../docs/openapi.yaml")

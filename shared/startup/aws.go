@@ -11,11 +11,12 @@ import (
 
 // AWS returns the AWS configuration that Lambda puts into the environment: AWS_REGION,
 // AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. The credentials are valid for as
-// long as the execution environment lives. AWS_ENDPOINT_URL, if set, is the endpoint of every
-// service: a local AWS.
+// long as the execution environment lives. If AWS_ENDPOINT_URL is set, it is the endpoint of every
+// service, for example of a local AWS.
 //
-// The loader of the SDK also supports profiles, SSO, web identities, containers and instance
-// metadata. A function has none of them, and they would be a tenth of its size.
+// AWS does not use the SDK's own loader. That loader also supports profiles, SSO, web identities,
+// containers and instance metadata; a function uses none of them, and their code would be a tenth
+// of its binary.
 func (e *Env) AWS() aws.Config {
 	if e.aws == nil {
 		cfg, err := awsConfig(e.getenv)
@@ -43,9 +44,9 @@ func awsConfig(getenv func(string) string) (aws.Config, error) {
 	switch len(missing) {
 	case 0:
 	case 1:
-		return aws.Config{}, fmt.Errorf("%s is not set; Lambda sets it, set it yourself elsewhere", missing[0])
+		return aws.Config{}, fmt.Errorf("%s is not set; outside of Lambda, set it yourself", missing[0])
 	default:
-		return aws.Config{}, fmt.Errorf("%s are not set; Lambda sets them, set them yourself elsewhere",
+		return aws.Config{}, fmt.Errorf("%s are not set; outside of Lambda, set them yourself",
 			strings.Join(missing, " and "))
 	}
 

@@ -14,13 +14,14 @@ import (
 )
 
 // Env is the environment of one function. Its methods read variables and open connections. They
-// collect what is wrong instead of returning it, so that one start reports every mistake; what they
-// return is usable only if [Env.Err] returns nil.
+// collect errors instead of returning them, so that one start reports every mistake. Use their
+// results only if [Env.Err] returns nil.
 type Env struct {
 	// Log has the level SLUICE_LOG_LEVEL: debug, info (the default), warn or error.
 	Log *slog.Logger
 	// Metrics has the namespace SLUICE_METRICS_NAMESPACE, by default "Sluice". Two deployments in
-	// one account need two namespaces; otherwise the heartbeat of one hides that the other stopped.
+	// one account need two namespaces; otherwise the heartbeat of one deployment hides that the
+	// other deployment has stopped.
 	Metrics *telemetry.Metrics
 
 	getenv      func(string) string
@@ -43,19 +44,20 @@ func NewEnv(function string, getenv func(string) string, out io.Writer) *Env {
 	}
 }
 
-// Err returns everything that was wrong so far, joined with [errors.Join], or nil.
+// Err returns the errors so far, joined with [errors.Join], or nil.
 func (e *Env) Err() error { return errors.Join(e.wrong...) }
 
 // Get returns a variable that may be empty.
 func (e *Env) Get(variable string) string { return e.getenv(variable) }
 
-// Table returns the name of a DynamoDB table, which the variable must have. purpose completes the
-// error: "policies".
+// Table returns the name of a DynamoDB table. The variable must be set. The error message contains
+// purpose, for example "policies".
 func (e *Env) Table(variable, purpose string) string {
 	return e.required(variable, "give the name of the DynamoDB table of the "+purpose)
 }
 
-// required returns a variable that must not be empty. advice says what to give.
+// required returns a variable that must not be empty. advice is the part of the error message that
+// says which value to give.
 func (e *Env) required(variable, advice string) string {
 	value := e.getenv(variable)
 	if value == "" {

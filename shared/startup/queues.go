@@ -14,8 +14,8 @@ import (
 const day = 24 * time.Hour
 
 // QueueConfig reads SLUICE_QUEUE_SHARDS, SLUICE_DEDUP_WINDOW_MS (one second to seven days) and
-// SLUICE_DEAD_RETENTION_MS (one second to 366 days). A variable that is not set means the default
-// of [delayqueue.Config].
+// SLUICE_DEAD_RETENTION_MS (one second to 366 days). If a variable is not set, the default of
+// [delayqueue.Config] applies.
 func (e *Env) QueueConfig() delayqueue.Config {
 	const second = 1000
 	return delayqueue.Config{
@@ -25,7 +25,8 @@ func (e *Env) QueueConfig() delayqueue.Config {
 	}
 }
 
-// QueueURLs reads SLUICE_QUEUES, a JSON object of queue names and the URLs of their SQS queues.
+// QueueURLs reads SLUICE_QUEUES, a JSON object that maps queue names to the URLs of their SQS
+// queues.
 func (e *Env) QueueURLs() map[string]string {
 	const advice = `give a JSON object such as {"orders": "https://sqs.eu-central-1.amazonaws.com/1/orders"}`
 	text := e.required("SLUICE_QUEUES", advice)

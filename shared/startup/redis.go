@@ -15,12 +15,12 @@ import (
 // SLUICE_REDIS_AUTH the authentication:
 //
 //	none      the user and the password of the URL; the default
-//	password  the secret SLUICE_REDIS_SECRET_ARN has the password of SLUICE_REDIS_USER, or of the
-//	          user in the secret if that is not set
-//	iam       tokens for SLUICE_REDIS_USER and the cache SLUICE_REDIS_IAM_RESOURCE, which is
+//	password  the password in the secret SLUICE_REDIS_SECRET_ARN, and the user SLUICE_REDIS_USER
+//	          or, if that is not set, the user in the secret
+//	iam       IAM tokens for SLUICE_REDIS_USER and the cache SLUICE_REDIS_IAM_RESOURCE, which is
 //	          serverless if SLUICE_REDIS_SERVERLESS is true
 //
-// It makes no call: the first connection is made, and a secret read, when it is needed.
+// Redis makes no network call: the first use of the connection connects and reads the secret.
 func (e *Env) Redis(cfg redisconn.Config) *redisconn.Conn {
 	return e.open("SLUICE_REDIS_URL", e.redisConfig(cfg))
 }
@@ -52,10 +52,10 @@ func (e *Env) redisConfig(cfg redisconn.Config) redisconn.Config {
 	return cfg
 }
 
-// LockNodes opens the nodes of the quorum, whose URLs SLUICE_LOCK_NODES lists; if it is empty there
-// is no quorum, and LockNodes returns nil. SLUICE_LOCK_IAM_RESOURCES lists the name of each node's
-// cache in the same order, for authentication with tokens for SLUICE_LOCK_USER; if it is empty the
-// URLs have the passwords.
+// LockNodes opens the nodes of the quorum. SLUICE_LOCK_NODES lists their URLs; if it is empty,
+// there is no quorum, and LockNodes returns nil. SLUICE_LOCK_IAM_RESOURCES lists the cache names of
+// the nodes in the same order, for authentication with IAM tokens for SLUICE_LOCK_USER; if it is
+// empty, LockNodes uses the passwords in the URLs.
 func (e *Env) LockNodes(callTimeout time.Duration) []*redisconn.Conn {
 	var nodes []*redisconn.Conn
 	for i, cfg := range e.lockNodeConfigs() {
@@ -87,15 +87,16 @@ func (e *Env) lockNodeConfigs() []redisconn.Config {
 	return nodes
 }
 
-// useIAM authenticates connections with tokens that the function's own credentials sign.
+// useIAM configures authentication with IAM tokens, which the function signs with its own
+// credentials.
 func (e *Env) useIAM(cfg *redisconn.Config, iam elasticacheauth.IAM) {
 	loaded := e.AWS()
 	iam.Region, iam.Credentials = loaded.Region, loaded.Credentials
 	cfg.Credentials, cfg.MaxConnAge = iam.Provide, elasticacheauth.MaxConnAge
 }
 
-// open opens a connection, unless something is wrong already. source names the variable of the
-// URLs.
+// open opens a connection, or returns nil if e already has an error. source names the variable of
+// the URLs in error messages.
 func (e *Env) open(source string, cfg redisconn.Config) *redisconn.Conn {
 	if len(e.wrong) > 0 {
 		return nil

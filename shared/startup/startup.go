@@ -1,8 +1,8 @@
 // Package startup starts the functions: it reads the environment, opens the connections to Redis
-// and AWS, makes the log and the metrics, and runs the Lambda handler. No other package interprets
-// the environment.
+// and AWS, makes the logger and the metrics writer, and runs the Lambda handler. No other package
+// interprets the environment.
 //
-// A function's main.go is the wiring:
+// A function's main.go looks like this:
 //
 //	func main() { os.Exit(startup.Run("limit", build, os.Getenv, os.Stdout, os.Stderr)) }
 //
@@ -27,8 +27,8 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// Build makes the handler of a function, as [lambda.Start] wants it. It returns [Env.Err] before it
-// uses anything that it got from the environment.
+// Build makes the handler of a function, in a form that [lambda.Start] accepts. It must check
+// [Env.Err] before it uses a result of env's methods.
 type Build func(ctx context.Context, env *Env) (handler any, err error)
 
 // Run runs a function and returns the exit status of its process. The log and the metrics go to
@@ -56,8 +56,8 @@ func Run(function string, build Build, getenv func(string) string, out, errOut i
 }
 
 // DrainOnSIGTERM keeps the process alive after a SIGTERM until drain returns. The returned context
-// ends when the signal arrives. If it is not called, a
-// SIGTERM ends the process immediately.
+// ends when the signal arrives. If DrainOnSIGTERM is not called, a SIGTERM ends the process
+// immediately.
 func (e *Env) DrainOnSIGTERM(ctx context.Context, drain func()) context.Context {
 	e.drain = drain
 	e.terminating, _ = signal.NotifyContext(ctx, syscall.SIGTERM) // until the process ends
@@ -66,7 +66,7 @@ func (e *Env) DrainOnSIGTERM(ctx context.Context, drain func()) context.Context 
 
 // problems splits a joined error into its parts.
 func problems(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // only the outermost one
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // only the outermost error
 		return joined.Unwrap()
 	}
 	return []error{err}

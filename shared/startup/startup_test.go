@@ -17,7 +17,7 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// environment is what Lambda sets, and vars.
+// environment returns an Env with the variables that Lambda sets, and vars.
 func environment(vars map[string]string) *Env {
 	all := map[string]string{
 		"AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "key",
@@ -69,7 +69,7 @@ func TestErr(t *testing.T) {
 		require.EqualError(t, env.Err(), "SLUICE_REDIS_URL is not set; give a redis:// or rediss:// URL\n"+
 			`SLUICE_REDIS_CLUSTER is "yes"; give true or false`+"\n"+
 			"SLUICE_POLICY_TABLE is not set; give the name of the DynamoDB table of the policies\n"+
-			"AWS_REGION is not set; Lambda sets it, set it yourself elsewhere")
+			"AWS_REGION is not set; outside of Lambda, set it yourself")
 	})
 
 }
@@ -83,7 +83,7 @@ func TestRun(t *testing.T) {
 		return status, errOut.String()
 	}
 
-	t.Run("prints each mistake of the environment on a line", func(t *testing.T) {
+	t.Run("prints each mistake in the environment on its own line", func(t *testing.T) {
 		t.Parallel()
 		status, printed := run(func(_ context.Context, env *Env) (any, error) {
 			env.Redis(redisconn.Config{})
@@ -95,7 +95,7 @@ func TestRun(t *testing.T) {
 			"limit: SLUICE_POLICY_TABLE is not set; give the name of the DynamoDB table of the policies\n", printed)
 	})
 
-	t.Run("prints another error", func(t *testing.T) {
+	t.Run("prints any other error", func(t *testing.T) {
 		t.Parallel()
 		status, printed := run(func(context.Context, *Env) (any, error) { return nil, errors.New("broken") })
 		require.Equal(t, 1, status)
@@ -112,7 +112,7 @@ func TestAWS(t *testing.T) {
 		cfg := env.AWS()
 		require.NoError(t, env.Err())
 		require.Equal(t, "eu-central-1", cfg.Region)
-		require.Nil(t, cfg.BaseEndpoint, "the SDK has the endpoints of AWS")
+		require.Nil(t, cfg.BaseEndpoint, "nil means the endpoints of AWS")
 		got, err := cfg.Credentials.Retrieve(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []string{"AKIDEXAMPLE", "key", "session/token=="},
@@ -130,7 +130,7 @@ func TestAWS(t *testing.T) {
 		for _, name := range []string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 			env := environment(map[string]string{name: ""})
 			env.AWS()
-			require.EqualError(t, env.Err(), name+" is not set; Lambda sets it, set it yourself elsewhere")
+			require.EqualError(t, env.Err(), name+" is not set; outside of Lambda, set it yourself")
 		}
 		env := environment(map[string]string{"AWS_REGION": "", "AWS_ACCESS_KEY_ID": ""})
 		env.AWS()
@@ -150,7 +150,7 @@ func TestRedis(t *testing.T) {
 		require.NoError(t, env.Err())
 		require.Equal(t, redisconn.Config{
 			URLs: []string{"redis://a:1", "redis://b:2"}, Cluster: true, CallTimeout: time.Second, PoolSize: 3,
-		}, cfg, "and the URL has the password")
+		}, cfg, "without Credentials, the password in the URL is used")
 		require.NotNil(t, env.Redis(redisconn.Config{}))
 	})
 
@@ -191,7 +191,7 @@ func TestRedisRefuses(t *testing.T) {
 		vars map[string]string
 		want string
 	}{
-		"an URL of another scheme": {map[string]string{"SLUICE_REDIS_URL": "http://localhost"},
+		"a URL with an unsupported scheme": {map[string]string{"SLUICE_REDIS_URL": "http://localhost"},
 			"SLUICE_REDIS_URL: error configuring redis: redis URL is not valid: redis: invalid URL scheme: http; " +
 				"give a redis:// or rediss:// URL"},
 		"an unknown authentication": {map[string]string{"SLUICE_REDIS_AUTH": "kerberos"},
@@ -207,7 +207,7 @@ func TestRedisRefuses(t *testing.T) {
 		"iam outside of AWS": {map[string]string{
 			"SLUICE_REDIS_AUTH": "iam", "SLUICE_REDIS_USER": "u", "SLUICE_REDIS_IAM_RESOURCE": "c",
 			"AWS_ACCESS_KEY_ID": "",
-		}, "AWS_ACCESS_KEY_ID is not set; Lambda sets it, set it yourself elsewhere"},
+		}, "AWS_ACCESS_KEY_ID is not set; outside of Lambda, set it yourself"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -233,7 +233,7 @@ func TestLockNodes(t *testing.T) {
 		require.NoError(t, env.Err())
 		require.Len(t, nodes, 2)
 		for i, want := range []string{"sluice-quorum-1", "sluice-quorum-2"} {
-			require.Len(t, nodes[i].URLs, 1, "a node is not a seed of a cluster")
+			require.Len(t, nodes[i].URLs, 1, "each node is a server of its own, not a seed of a cluster")
 			_, token, err := nodes[i].Credentials(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, want, parseToken(t, token).Host)

@@ -22,15 +22,15 @@ const (
 	Bytes        Unit = "Bytes"
 )
 
-// Metric is a metric with one or more observations, at most 100.
+// Metric is a metric with 1 to 100 observations.
 type Metric struct {
 	Name   string
 	Unit   Unit
 	Values []float64
 }
 
-// Metrics writes metrics in CloudWatch's embedded metric format, one JSON line per call of
-// [Metrics.Emit], which Lambda's log agent converts to metrics. See
+// Metrics writes metrics in CloudWatch's embedded metric format, one JSON line per call to
+// [Metrics.Emit]. CloudWatch Logs converts these lines to metrics. See
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html.
 //
 // Dimensions are few and fixed. A value that a caller chooses, such as a key, is never a dimension.
@@ -43,7 +43,7 @@ type Metrics struct {
 	now       func() time.Time
 }
 
-// DefaultNamespace is the namespace of metrics unless the deployment sets another.
+// DefaultNamespace is the namespace of metrics if the deployment does not set one.
 const DefaultNamespace = "Sluice"
 
 // NewMetrics returns Metrics that write to w in [DefaultNamespace], with the dimension function.
@@ -51,7 +51,7 @@ func NewMetrics(w io.Writer, function string) *Metrics {
 	return NewMetricsIn(w, DefaultNamespace, function)
 }
 
-// NewMetricsIn is [NewMetrics] with another namespace.
+// NewMetricsIn is [NewMetrics] with a given namespace.
 func NewMetricsIn(w io.Writer, namespace, function string) *Metrics {
 	return &Metrics{w: w, namespace: namespace, base: map[string]string{"function": function}, now: time.Now}
 }
@@ -59,8 +59,8 @@ func NewMetricsIn(w io.Writer, namespace, function string) *Metrics {
 // Discard returns Metrics that drop everything.
 func Discard() *Metrics { return NewMetrics(io.Discard, "none") }
 
-// Emit writes metrics with the dimension function and dims. If the write fails, the line is lost:
-// metrics never fail a request.
+// Emit writes metrics with the dimension function and the dimensions dims. If the write fails, the
+// line is lost, so that metrics never fail a request.
 func (m *Metrics) Emit(dims map[string]string, metrics ...Metric) {
 	if len(metrics) == 0 {
 		return

@@ -67,7 +67,7 @@ func TestCatalogue(t *testing.T) {
 		require.LessOrEqual(t, len(d.Dimensions), 1)
 		for _, dimension := range d.Dimensions {
 			require.Contains(t, []string{"queue", "outcome"}, dimension,
-				"a value that callers choose would make a metric for each value")
+				"with a dimension that callers choose, every value would create a metric")
 		}
 	}
 }

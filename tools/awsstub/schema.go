@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// document is the content of schema.json, which refresh generates.
+// document is the content of schema.json, which the program refresh generates.
 type document struct {
 	Provider  *block            `json:"provider"`
 	Resources map[string]*block `json:"resources"`
@@ -37,7 +37,7 @@ type nested struct {
 	Block *block `json:"block"`
 }
 
-// modes returns the nesting modes of blocks by name.
+// modes returns the nesting mode with the given name.
 func modes(mode string) (tfprotov6.SchemaNestedBlockNestingMode, error) {
 	switch mode {
 	case "single":
@@ -56,7 +56,7 @@ func (b *block) protocol() (*tfprotov6.SchemaBlock, error) {
 	out := &tfprotov6.SchemaBlock{}
 	for _, name := range slices.Sorted(maps.Keys(b.Attributes)) {
 		a := b.Attributes[name]
-		typ, err := tftypes.ParseJSONType(a.Type) //nolint:staticcheck // the only reader of this notation
+		typ, err := tftypes.ParseJSONType(a.Type) //nolint:staticcheck // no other function parses this notation
 		if err != nil {
 			return nil, fmt.Errorf("attribute %q: %w", name, err)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// kind is a type of resource or data source.
+// kind is the schema of a resource type, a data source type or the provider's configuration.
 type kind struct {
 	block  *block
 	schema *tfprotov6.Schema
@@ -19,8 +19,8 @@ type kind struct {
 
 func (k kind) typ() tftypes.Type { return k.schema.ValueType() }
 
-// server implements the calls of validate, plan, apply and test. The embedded interface is nil, so
-// that every other call panics.
+// server implements the methods that `tofu validate`, `plan`, `apply` and `test` call. The embedded
+// interface is nil: every other method panics.
 type server struct {
 	tfprotov6.ProviderServer
 	provider  kind

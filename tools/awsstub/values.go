@@ -33,7 +33,7 @@ func (k kind) readOnly(config *tfprotov6.DynamicValue) ([]*tfprotov6.Diagnostic,
 	return found, err
 }
 
-// planned makes computed attributes without a value unknown.
+// planned returns the proposed state. Computed attributes without a value become unknown.
 func (k kind) planned(proposed *tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, error) {
 	return k.transform(proposed, func(path *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
 		if a := k.block.at(path); a == nil || !a.Computed || !v.IsNull() {
@@ -43,7 +43,8 @@ func (k kind) planned(proposed *tfprotov6.DynamicValue) (*tfprotov6.DynamicValue
 	})
 }
 
-// filled replaces unknown values by values derived from the names of their attributes.
+// filled replaces each unknown value: a string with "stub-" and the attribute's name, any other value
+// with zero, false, empty or null.
 func (k kind) filled(planned *tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, error) {
 	return k.transform(planned, func(path *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
 		if v.IsKnown() {

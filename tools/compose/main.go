@@ -1,5 +1,5 @@
 // Compose validates a compose file against the compose specification and checks that every port is
-// on loopback only. It needs no Docker.
+// published on 127.0.0.1 only. It needs no Docker.
 //
 //	go run . ../../localstack/compose/compose.yaml
 package main
@@ -24,7 +24,7 @@ func main() {
 	}
 }
 
-// check validates the file.
+// check validates the file. The file must be invalid without LOCALSTACK_AUTH_TOKEN.
 func check(ctx context.Context, file string) error {
 	if _, err := load(ctx, file); err == nil {
 		return errors.New("the file must be invalid without LOCALSTACK_AUTH_TOKEN")
@@ -36,7 +36,7 @@ func check(ctx context.Context, file string) error {
 	for name, addresses := range services {
 		for _, address := range addresses {
 			if address != "127.0.0.1" {
-				return fmt.Errorf("a port of %s is open on %q; it must be on 127.0.0.1", name, address)
+				return fmt.Errorf("a port of %s is published on %q; publish it on 127.0.0.1", name, address)
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func run(args []string, out io.Writer) error {
 
 const begin, end = "<!-- computed by: go run ./tools/cost -update -->\n", "<!-- end -->"
 
-// replaced returns the page with the tables computed again.
+// replaced returns the page with newly computed tables.
 func replaced(page string) (string, error) {
 	before, rest, found := strings.Cut(page, begin)
 	_, after, closed := strings.Cut(rest, end)

@@ -31,8 +31,8 @@ func TestModel(t *testing.T) {
 				perMillion[0].dollars = i.dollars
 			}
 		}
-		require.InDelta(t, 0.12, perMillion.total(), 0.001, "SQS in full tens: send, receive, delete")
-		require.InDelta(t, 6.05, serverlessPerGBHour*serverlessLeastGB*hours, 0.01, "the least that Serverless costs")
+		require.InDelta(t, 0.12, perMillion.total(), 0.001, "SQS in batches of ten: send, receive, delete")
+		require.InDelta(t, 6.05, serverlessPerGBHour*serverlessLeastGB*hours, 0.01, "the minimum cost of Serverless")
 		require.Zero(t, scheduler(10*million), "the first 14 million of EventBridge Scheduler are free")
 		require.InDelta(t, 86, scheduler(100*million), 0.001)
 		require.InDelta(t, 1000, qstash(100*million), 0.001)

@@ -63,8 +63,8 @@ func idle(serverless bool) bill {
 // lambda returns the price of the duration of calls, without the price of the requests.
 func lambda(calls, seconds float64) float64 { return calls * seconds * memoryGB * lambdaPerGBSecond }
 
-// calls returns the bill of n calls, each with a billed duration in seconds and a log in bytes. api
-// selects the HTTP API instead of function URLs.
+// calls returns the bill of n calls. Each has a billed duration in seconds, and writes the given number
+// of bytes to the log. api selects the HTTP API instead of function URLs.
 func calls(n, seconds, bytes float64, api bool) bill {
 	b := bill{
 		{"API Gateway", n / million * apiPerMillion},
@@ -77,8 +77,8 @@ func calls(n, seconds, bytes float64, api bool) bill {
 	return b
 }
 
-// jobs returns the bill of n jobs in addition to that of the idle deployment. Producers push
-// batches; consumers receive and delete ten messages a call.
+// jobs returns the bill of n jobs, without the bill of the idle deployment. Producers push batches of
+// the given size; consumers receive and delete ten messages per call.
 func jobs(n, batch float64) bill {
 	seconds := enqueueSeconds
 	if batch > 1 {
@@ -89,7 +89,7 @@ func jobs(n, batch float64) bill {
 		item{"ECPUs, on Serverless", n * ecpuPerJob / million * ecpuPerMillion})
 }
 
-// checks returns the bill of n checks of a limit in addition to that of the idle deployment.
+// checks returns the bill of n checks of a limit, without the bill of the idle deployment.
 func checks(n, bytes float64, api bool) bill {
 	return append(calls(n, checkSeconds, bytes, api),
 		item{"ECPUs, on Serverless", n * ecpuPerCheck / million * ecpuPerMillion})

@@ -1,7 +1,7 @@
 package main
 
-// Prices in US dollars, in us-east-1 in 2026. The prices of the second group are older list prices
-// of AWS that were not verified again.
+// Prices in US dollars, in us-east-1 in 2026. The prices in the second group are older AWS list
+// prices; they were not checked again in 2026.
 const (
 	million = 1e6
 
@@ -34,11 +34,11 @@ const (
 	enqueueSeconds = 0.008 // billed duration of one call, with the round trip to Redis
 	batchSeconds   = 0.020 // billed duration of a call with 100 jobs
 	checkSeconds   = 0.005
-	overlap        = 1.03 // share of time, with two dispatchers during the handover
-	ecpuPerJob     = 12   // the scripts of enqueue, claim and acceptance
+	overlap        = 1.03 // average number of dispatchers: two run during each handover
+	ecpuPerJob     = 12   // the scripts for enqueue, claim and acknowledge
 	ecpuPerCheck   = 3
-	pollECPU       = 20     // a second: polls of four shards, a heartbeat, a subscription to wake-ups
-	logBytes       = 1600.0 // for each call: 3 lines of Lambda, 1 of Sluice, 2 of metrics, 1 of the access log
-	quietLogBytes  = 950.0  // for each call at log_level = "warn"
-	outcomes       = 4      // that a function has in practice, each with two metrics
+	pollECPU       = 20     // per second: polls of four shards, a heartbeat, a subscription to wake-ups
+	logBytes       = 1600.0 // per call: 3 lines from Lambda, 1 from Sluice, 2 of metrics, 1 of the access log
+	quietLogBytes  = 950.0  // per call at log_level = "warn"
+	outcomes       = 4      // outcomes per function in practice; each has two metrics
 )

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	column, unitHeight = 42, 34 // pixels of a unit of CloudWatch's grid
-	points             = 120    // minutes
+	column, unitHeight = 42, 34 // width and height of a unit of CloudWatch's grid, in pixels
+	points             = 120    // one per minute
 	outageFrom         = 78     // the minute in which Redis becomes unavailable
 	outageTo           = 88     // the minute in which Redis is available again
 	footer             = 30     // pixels
@@ -20,10 +20,10 @@ func colours() []string {
 	return []string{"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd"}
 }
 
-// level is an example of a metric's value while Redis is available and during the outage.
+// level holds a metric's example values: while Redis is available, and during the outage.
 type level struct{ normal, outage float64 }
 
-// levels returns the level of each metric, under "metric" or "metric statistic".
+// levels returns the level of each metric. A key is the metric's name, or the name and a statistic.
 func levels() map[string]level {
 	return map[string]level{
 		"lateness p50": {3, 4}, "lateness p99": {14, 160}, "lateness Maximum": {40, 900}, "depth": {5200, 5200},
@@ -50,8 +50,8 @@ func levelOf(s series) (level, bool) {
 	return l, ok
 }
 
-// values returns the points of a line: its level with a ripple that differs between lines and is
-// the same in each run.
+// values returns the points of a line: its level with a ripple. The ripple depends only on the line,
+// so that each run draws the same picture.
 func values(s series, nth int) []float64 {
 	l, _ := levelOf(s)
 	out := make([]float64, points)

@@ -15,7 +15,7 @@ const template = "../../terraform/module/dashboard.json.tftpl"
 
 func TestRun(t *testing.T) {
 	t.Parallel()
-	t.Run("draws the picture of the documentation", func(t *testing.T) {
+	t.Run("draws the picture that the documentation shows", func(t *testing.T) {
 		t.Parallel()
 		var now bytes.Buffer
 		require.NoError(t, run(template, &now))

@@ -31,8 +31,8 @@ type document struct {
 	}
 }
 
-// parse returns the widgets of the template, rendered as Terraform would for a deployment with the
-// name sluice and the queue orders.
+// parse returns the widgets of the template. It replaces the template's variables with the values of
+// a deployment named sluice that has a queue named orders.
 func parse(template string) ([]widget, error) {
 	text := strings.NewReplacer("${region}", "eu-central-1", "${name}", "sluice", "${namespace}", "Sluice/sluice",
 		"${api_id}", "abc123",
@@ -60,7 +60,8 @@ func parse(template string) ([]widget, error) {
 
 var search = regexp.MustCompile(`MetricName="(\w+)"', '(\w+)'`)
 
-// seriesOf returns the line of a metric in a widget with a default statistic.
+// seriesOf returns the line for an entry of a widget's metrics. stat is the widget's default
+// statistic.
 func seriesOf(m []any, stat string) (series, error) {
 	options, ok := m[len(m)-1].(map[string]any)
 	if !ok {

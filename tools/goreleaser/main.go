@@ -1,12 +1,12 @@
-// Goreleaser checks release configurations with GoReleaser's own configuration package: what
-// `goreleaser check` does, except that it does not compute the defaults of publishers that Sluice
-// does not use. Those defaults need most of GoReleaser, which takes minutes to build. The workflow
-// on GitHub runs the complete `goreleaser check`.
+// Goreleaser checks release configurations with GoReleaser's configuration package. Unlike
+// `goreleaser check`, it does not compute the defaults of publishers that Sluice does not use: they
+// need most of GoReleaser, which takes minutes to build. The workflow on GitHub runs the complete
+// `goreleaser check`.
 //
 //	cd tools/goreleaser && go run . -root ../.. FILE...
 //
-// A configuration is refused if it has an unknown field, refers to a build, an archive or a file
-// that does not exist, or lets two of its parts have the same ID.
+// It rejects a configuration that has an unknown field, refers to a build or a file that does not
+// exist, or uses an ID twice.
 package main
 
 import (
@@ -50,7 +50,8 @@ func run(args []string) error {
 	return nil
 }
 
-// check returns all references of the configuration that lead nowhere, joined.
+// check returns one joined error for all duplicate IDs in the configuration and all references to
+// builds and files that do not exist.
 func check(project config.Project, root string) error {
 	var errs []error
 	builds := make(map[string]bool)
@@ -72,7 +73,7 @@ func check(project config.Project, root string) error {
 	}
 
 	for _, f := range slices.Concat(project.Checksum.ExtraFiles, project.Release.ExtraFiles) {
-		// The build writes files of dist; all others are in the repository.
+		// The build writes the files in dist; all other files are in the repository.
 		if !strings.HasPrefix(f.Glob, "dist/") {
 			errs = append(errs, found(root, f.Glob))
 		}
@@ -80,7 +81,7 @@ func check(project config.Project, root string) error {
 	return errors.Join(errs...)
 }
 
-// unique adds the ID of a part to those of its kind, and returns an error if it is there already.
+// unique adds the ID to ids. It returns an error if ids already contains the ID.
 func unique(kind, id string, ids map[string]bool) error {
 	if ids[id] {
 		return fmt.Errorf("two parts of kind %s have the ID %q", kind, id)
@@ -89,7 +90,7 @@ func unique(kind, id string, ids map[string]bool) error {
 	return nil
 }
 
-// known returns an error if one of the IDs is not among those that exist.
+// known returns an error if exist lacks one of the IDs.
 func known(kind string, ids []string, exist map[string]bool) error {
 	for _, id := range ids {
 		if !exist[id] {
@@ -99,7 +100,7 @@ func known(kind string, ids []string, exist map[string]bool) error {
 	return nil
 }
 
-// found returns an error if the path, of which the elements are joined, does not exist below root.
+// found joins the elements to a path, and returns an error if root contains no such path.
 func found(root string, elements ...string) error {
 	path := filepath.Join(elements...)
 	if _, err := os.Stat(filepath.Join(root, path)); err != nil {

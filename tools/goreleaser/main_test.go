@@ -30,8 +30,8 @@ func TestRun(t *testing.T) {
 		"accepts files that the build writes": {"release: {extra_files: [{glob: dist/*.zip}]}", ""},
 		"refuses an unknown field":            {"archive: []", "field archive not found"},
 		"refuses an unknown build":            {"archives: [{ids: [b]}]", `no build with the ID "b"`},
-		"refuses two archives of one ID":      {"archives: [{id: z}, {id: z}]", `have the ID "z"`},
-		"refuses an SBOM of an unknown build": {"sboms: [{ids: [b]}]", `no build with the ID "b"`},
+		"refuses two archives with one ID":    {"archives: [{id: z}, {id: z}]", `have the ID "z"`},
+		"refuses an SBOM for a missing build": {"sboms: [{ids: [b]}]", `no build with the ID "b"`},
 		"refuses a missing file":              {"archives: [{files: [README.md]}]", "README.md does not exist"},
 		"refuses a missing extra file": {
 			"checksum: {extra_files: [{glob: manifest.json}]}", "manifest.json does not exist",

@@ -12,19 +12,19 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// uuidFromDigest is the UUID version for values that a hash other than MD5 or SHA-1 produced.
+// uuidFromDigest is UUID version 8 (RFC 9562): a UUID from a custom source, here a SHA-256 digest.
 const uuidFromDigest = 8
 
-// billOf returns the bill of materials of the package p, as CycloneDX 1.6 in JSON. program is the
-// path of the executable in the package: the Go linker recorded its modules there.
+// billOf returns the bill of materials of the package p, as CycloneDX 1.6 in JSON. program is the path
+// of the packaged executable, which contains the list of its modules.
 //
-// The bill carries no timestamp, and its serial number depends only on the package's digest and
-// version, so that two builds of one commit produce the same bill.
+// Two builds of one commit produce the same bill: the bill contains no timestamp, and its serial
+// number depends only on the package's path, digest and version.
 func billOf(p packed, program, version string) ([]byte, error) {
 	generator, err := bin.NewGenerator(program,
 		bin.WithIncludeStdlib(true),
 		bin.WithVersionOverride(version),
-		bin.WithShortPURLS(true), // long ones contain the architecture of the building machine
+		bin.WithShortPURLS(true), // long PURLs contain the architecture of the build machine
 		bin.WithLogger(zerolog.Nop()))
 	if err != nil {
 		return nil, fmt.Errorf("error preparing the bill of materials of %s: %w", p.function, err)

@@ -5,9 +5,8 @@
 //
 // It writes lock.zip, enqueue.zip, dispatcher.zip and limit.zip for arm64 into the output folder
 // and the packages for x86_64 into its subfolder amd64. Next to each package it writes a software
-// bill of materials in CycloneDX 1.6 (lock.cdx.json). SHA256SUMS lists the digests of all packages,
-// and each folder's zip_sha256.tfvars.json holds them in the form that the Terraform module
-// expects.
+// bill of materials in CycloneDX 1.6 (lock.cdx.json). SHA256SUMS lists the digests of all packages.
+// zip_sha256.tfvars.json in each folder contains the folder's digests as the Terraform module's input.
 package main
 
 import (
@@ -36,7 +35,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	root := flags.String("root", ".", "the repository's root `folder`")
 	out := flags.String("out", "dist", "the output `folder`")
 	arches := flags.String("arch", "arm64,amd64", "comma-separated processor `architectures`, named as in GOARCH")
-	version := flags.String("version", "", "the `version` in the bills of materials (default: as git describes it)")
+	version := flags.String("version", "", "the `version` in the bills of materials (default: from git describe)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -62,7 +61,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	return nil
 }
 
-// describe returns the commit as git describes it, or "unknown" outside a Git repository.
+// describe returns the output of git describe, or "unknown" outside a Git repository.
 func describe(ctx context.Context, root string) string {
 	command := exec.CommandContext(ctx, "git", "describe", "--tags", "--always", "--dirty")
 	command.Dir = root

@@ -29,7 +29,7 @@ import "github.com/cespare/xxhash/v2"
 func main() { println(xxhash.Sum64String("tiny")) }
 `
 
-// checkout returns a folder with a repository of which only the function lock exists.
+// checkout returns a folder with a minimal repository: the module files and the function lock.
 func checkout(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -66,7 +66,7 @@ func fixed(executable []byte) compile {
 func TestCompiler(t *testing.T) {
 	t.Run("two checkouts produce the same bytes under any Go settings", func(t *testing.T) {
 		first := build(t)
-		t.Setenv("GOFLAGS", "-race") // requires cgo, which the build turns off
+		t.Setenv("GOFLAGS", "-race") // -race requires cgo, which the build disables
 		t.Setenv("GOAMD64", "v3")
 		t.Setenv("CGO_ENABLED", "1")
 		second := build(t)
@@ -131,7 +131,7 @@ func TestPack(t *testing.T) {
 			requireComplete(t, p)
 		}
 	})
-	t.Run("writes the same bill of materials twice, and another one for another version", func(t *testing.T) {
+	t.Run("writes the same bill of materials for the same version, and a different bill for a different version", func(t *testing.T) {
 		t.Parallel()
 		serials := make(map[string]bool)
 		for _, version := range []string{"1.2.3", "1.2.4"} {
@@ -144,7 +144,7 @@ func TestPack(t *testing.T) {
 				serials[decode(t, first[i].bill).SerialNumber] = true
 			}
 		}
-		require.Len(t, serials, 2*len(functions()), "every package of every version has a serial number of its own")
+		require.Len(t, serials, 2*len(functions()), "each package of each version must have its own serial number")
 	})
 }
 
@@ -210,7 +210,7 @@ func requireComplete(t *testing.T, p packed) {
 		refs[c.BOMRef] = true
 		modules[c.Name] = c
 		if c.Name != "std" {
-			require.NotNil(t, c.Hashes, "%s lacks the checksum by which the Go toolchain verified it", c.Name)
+			require.NotNil(t, c.Hashes, "%s lacks the checksum that go.sum records", c.Name)
 		}
 	}
 	require.Contains(t, modules, "github.com/cespare/xxhash/v2")

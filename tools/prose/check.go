@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxWidth bounds a line of comment or Markdown prose, in columns with tabs of four.
+// maxWidth is the maximum width of a line of comment or Markdown prose, in columns. A tab has four.
 const maxWidth = 100
 
-// Finding is one place that reads badly.
+// Finding is a line that breaks a rule.
 type Finding struct {
 	File    string
 	Line    int
@@ -22,15 +22,16 @@ type Finding struct {
 // String formats the finding as compilers do: file, line, message.
 func (f Finding) String() string { return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Message) }
 
-// passage is a stretch of text in a file. Width applies to prose only, not to string literals.
+// passage is a line of a comment, a line of Markdown, or a string literal. The width limit applies only
+// where prose is true.
 type passage struct {
 	line  int
 	text  string
 	prose bool
 }
 
-// Check returns the findings in one file. It knows Go, Lua, shell, YAML, Terraform and Markdown;
-// other files have none.
+// Check returns the findings in one file. It checks Go, Lua, shell, YAML, Terraform and Markdown, and
+// returns nothing for other files.
 func Check(file string, source []byte) []Finding {
 	var findings []Finding
 	for _, p := range passages(file, source) {
@@ -61,7 +62,8 @@ func passages(file string, source []byte) []passage {
 	return nil
 }
 
-// goPassages returns comments with their whole line, and string literals that hold a sentence.
+// goPassages returns the comments, each with its full source line, and the string literals that
+// contain a space.
 func goPassages(source []byte) []passage {
 	files := token.NewFileSet()
 	file := files.AddFile("", files.Base(), len(source))
@@ -86,7 +88,7 @@ func goPassages(source []byte) []passage {
 	}
 }
 
-// comment returns a comment's lines. Directives such as //go:embed and //nolint are not prose.
+// comment returns a comment's lines. It returns nothing for //go: and //nolint directives.
 func comment(at token.Position, literal string, lines []string) []passage {
 	if strings.HasPrefix(literal, "//go:") || strings.HasPrefix(literal, "//nolint") {
 		return nil
@@ -113,7 +115,7 @@ func commentLines(source, mark string) []passage {
 	return out
 }
 
-// markdownPassages returns the lines outside code blocks; tables may be wider.
+// markdownPassages returns the lines outside code blocks. Lines of tables have no width limit.
 func markdownPassages(source string) []passage {
 	var out []passage
 	code := false
@@ -132,7 +134,7 @@ func markdownPassages(source string) []passage {
 
 func width(text string) int { return utf8.RuneCountInString(strings.ReplaceAll(text, "\t", "    ")) }
 
-// breakable reports whether a line could end earlier: an address or a table of code cannot.
+// breakable reports whether a line can wrap: it contains no URL, and has at least five words.
 func breakable(text string) bool {
 	return !strings.Contains(text, "://") && strings.Count(strings.TrimSpace(text), " ") > 3
 }

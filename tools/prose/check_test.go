@@ -28,7 +28,7 @@ func TestCheck(t *testing.T) {
 		"a wide address":             {"a.md", "See https://example.test/" + wide + "\n", nil},
 		"a wide table":               {"a.md", "| " + wide + " |\n", nil},
 		"wide prose":                 {"a.md", wide + "\n", []string{"1: 12"}},
-		"a block of code":            {"a.md", "```\nat once " + wide + "\n```\n", nil},
+		"a code block":               {"a.md", "```\nat once " + wide + "\n```\n", nil},
 		"plain prose":                {"a.md", "The dispatcher claims due jobs.\n", nil},
 		"an unknown kind of file":    {"a.svg", "at once", nil},
 	} {

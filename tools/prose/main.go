@@ -1,5 +1,5 @@
-// Command prose checks how comments, messages and documentation read: the width of their lines, and
-// words that make a reader stop. It prints one line per finding and fails if there is one.
+// Command prose checks comments, messages and documentation for lines that are too wide and phrases
+// that are hard to understand. It prints one line per finding and fails if there is a finding.
 //
 // Usage: go run ./tools/prose [file or directory …]. Without arguments it reads every file that git
 // tracks.
@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// run checks the tracked files below the given paths, or all of them if there are no paths.
+// run checks the tracked files in the given paths, or all tracked files if there are no paths.
 func run(ctx context.Context, paths []string) ([]Finding, error) {
 	files, err := tracked(ctx, paths)
 	if err != nil {
@@ -50,10 +50,10 @@ func run(ctx context.Context, paths []string) ([]Finding, error) {
 	return findings, nil
 }
 
-// tracked lists files that git tracks or would track.
+// tracked lists the files that git tracks, and the untracked files that git does not ignore.
 func tracked(ctx context.Context, paths []string) ([]string, error) {
 	args := append([]string{"ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"}, paths...)
-	out, err := exec.CommandContext(ctx, "git", args...).Output() //nolint:gosec // the paths are the caller's
+	out, err := exec.CommandContext(ctx, "git", args...).Output() //nolint:gosec // the caller chooses the paths
 	if err != nil {
 		return nil, fmt.Errorf("git ls-files: %w", err)
 	}
@@ -68,7 +68,8 @@ func tracked(ctx context.Context, paths []string) ([]string, error) {
 	return files, nil
 }
 
-// generated reports whether a program writes the file, or it lists the words on purpose.
+// generated reports whether to skip the file: a program writes it, or it contains the phrases on
+// purpose.
 func generated(file string) bool {
 	file = filepath.ToSlash(file)
 	return strings.HasPrefix(file, "terraform/provider/docs/") || file == "docs/benchmarks.md" ||

@@ -2,13 +2,13 @@ package main
 
 import "regexp"
 
-// stopper is a turn of phrase at which a reader stops, and what to write in its place.
+// stopper is a phrase that is hard to understand, with its replacement.
 type stopper struct {
 	pattern *regexp.Regexp
 	instead string
 }
 
-// stoppers returns the phrases that the project does not use. CONTRIBUTING.md explains the habit.
+// stoppers returns the phrases that the project does not use. CONTRIBUTING.md describes the style.
 func stoppers() []stopper {
 	return words
 }
@@ -17,7 +17,7 @@ func phrase(pattern string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(?:` + pattern + `)\b`)
 }
 
-//nolint:gochecknoglobals // a table of constants that regexp cannot express as constants
+//nolint:gochecknoglobals // a constant table: Go has no constants of this type
 var words = []stopper{
 	{phrase(`(?:is|are|was|were|be|been|redis|dynamodb|sqs|it) away`), `"unavailable" or "unreachable"`},
 	{phrase(`(?:taken|takes|took|take|taking) in|intake`), `"accepted" or "enqueued"`},

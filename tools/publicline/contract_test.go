@@ -19,8 +19,7 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// constants returns the exported string constants of a type: their names, without a prefix, and
-// values.
+// constants returns the values of a type's exported string constants, by name without the prefix.
 func constants(p *types.Package, typeName, prefix string) map[string]string {
 	out := make(map[string]string)
 	for _, name := range p.Scope().Names() {
@@ -45,7 +44,7 @@ func TestConstants(t *testing.T) {
 	codes := constants(ours, "Code", "Code")
 	for _, added := range []string{"Forbidden", "Throttled", "Unavailable", "Unreachable", "Unexpected"} {
 		require.Contains(t, codes, added)
-		delete(codes, added) // codes of failures without an answer of the API
+		delete(codes, added) // codes of failures without a response from the API
 	}
 	require.Equal(t, constants(faults, "Code", ""), codes)
 
@@ -61,7 +60,7 @@ func TestConstants(t *testing.T) {
 	}
 }
 
-// filled returns a T with a distinct value other than the zero value in every exported field.
+// filled returns a T whose exported fields all have distinct, non-zero values.
 func filled[T any]() T {
 	var out T
 	n := 0
@@ -102,8 +101,8 @@ func fill(v reflect.Value, n *int) {
 	}
 }
 
-// through decodes the JSON of from as a T, which must have every field, and returns the JSON of
-// that.
+// through encodes from as JSON, decodes the JSON as a T and encodes the T. It returns both JSON texts,
+// and fails if T lacks a field.
 func through[T any](t *testing.T, from any) (before, after string) {
 	t.Helper()
 	text, err := json.Marshal(from)
@@ -119,17 +118,17 @@ func through[T any](t *testing.T, from any) (before, after string) {
 
 func TestPolicyJSON(t *testing.T) {
 	t.Parallel()
-	t.Run("of the server is kept by the client", func(t *testing.T) {
+	t.Run("keeps the server's fields in the client's type", func(t *testing.T) {
 		t.Parallel()
 		before, after := through[client.Policy](t, filled[policy.Document]())
 		require.JSONEq(t, before, after)
 	})
-	t.Run("of the client is kept by the server", func(t *testing.T) {
+	t.Run("keeps the client's fields in the server's type", func(t *testing.T) {
 		t.Parallel()
 		before, after := through[policy.Document](t, filled[client.Policy]())
 		require.JSONEq(t, before, after)
 	})
-	t.Run("distinguishes an override without rules from one with an empty list", func(t *testing.T) {
+	t.Run("distinguishes an override without rules from an override with an empty list", func(t *testing.T) {
 		t.Parallel()
 		for _, rules := range [][]client.Rule{nil, {}} {
 			p := client.Policy{Name: "p", Overrides: []client.Override{{Key: "k", Rules: rules}}}
@@ -138,7 +137,7 @@ func TestPolicyJSON(t *testing.T) {
 			require.Equal(t, rules != nil, strings.Contains(after, `"key":"k","rules":[]`), after)
 		}
 	})
-	t.Run("omits what has a default", func(t *testing.T) {
+	t.Run("omits fields that have a default", func(t *testing.T) {
 		t.Parallel()
 		text, err := json.Marshal(client.Policy{Name: "p", Rules: []client.Rule{{
 			Name: "r", Algorithm: client.AlgorithmGCRA, Limit: 5, Window: time.Minute,

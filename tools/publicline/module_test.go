@@ -1,5 +1,5 @@
-// Package publicline tests what a Go program outside the repository gets when it imports the
-// client: few modules, and no types of the rest of the repository.
+// Package publicline tests the client as a Go program outside the repository imports it: the client
+// requires few modules, and exports no types from the rest of the repository.
 package publicline
 
 import (
@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// maxModules bounds the build list of a module that imports the client, including that module.
+// maxModules is the maximum number of modules in the build list of a module that imports the client.
+// The number includes the importing module.
 const maxModules = 25
 
 const outsideModule = `module outside.example/shop
@@ -64,7 +65,7 @@ func TestOutsideModule(t *testing.T) {
 	goIn(t, dir, "build", "-o", filepath.Join(dir, "shop"), ".")
 	modules := strings.Fields(goIn(t, dir, "list", "-m", "-f", "{{.Path}}", "all"))
 	require.LessOrEqual(t, len(modules), maxModules, "%s", strings.Join(modules, "\n"))
-	require.NotContains(t, modules, "github.com/sluicehq/sluice", "the client requires nothing of the root module")
+	require.NotContains(t, modules, "github.com/sluicehq/sluice", "the client must not require the root module")
 }
 
 // goIn runs a go command in a module that is not part of a workspace, and returns its output.
@@ -80,14 +81,15 @@ func goIn(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// A release tags the client first, with the version that the other modules require.
+// TestRequirements checks that the other modules require the same version of the client: a release
+// first tags the client with this version.
 func TestRequirements(t *testing.T) {
 	t.Parallel()
 	versions := make(map[string]string) // by module
 	for _, dir := range []string{"../..", "../../terraform/provider", "../../bench"} {
 		version := goIn(t, dir, "list", "-m", "-f", "{{.Version}} {{.Replace.Path}}", clientModule)
 		name, replacement, _ := strings.Cut(strings.TrimSpace(version), " ")
-		require.True(t, strings.HasSuffix(replacement, "/client"), "%s uses the client of this commit", dir)
+		require.True(t, strings.HasSuffix(replacement, "/client"), "%s must use the client of this commit", dir)
 		versions[dir] = name
 	}
 	require.Equal(t, versions["../.."], versions["../../terraform/provider"])

@@ -47,7 +47,7 @@ func TestExportedTypes(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, len(w.seen), 100, "the walk reaches the types")
+	require.Greater(t, len(w.seen), 100, "the walk must reach the client's types")
 }
 
 // walker visits every type that is reachable from an exported identifier through exported fields
@@ -105,7 +105,8 @@ func (w *walker) tuple(from string, tuple *types.Tuple) {
 	}
 }
 
-// named checks where a type is declared. It descends into types of the client only.
+// named checks that the package of a type is allowed. It visits the underlying type only for types of
+// the client.
 func (w *walker) named(from string, object *types.TypeName, underlying types.Type) {
 	p := object.Pkg()
 	if !allowed(p) {

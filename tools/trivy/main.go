@@ -1,5 +1,5 @@
-// Trivy checks Terraform configurations as `trivy config` does. It leaves out the rest of Trivy,
-// which takes minutes to build. An exception is a comment "trivy:ignore" next to the resource.
+// Trivy checks Terraform configurations like `trivy config`. It omits the rest of Trivy, which takes
+// minutes to build. A comment "trivy:ignore" next to a resource suppresses a finding.
 package main
 
 import (

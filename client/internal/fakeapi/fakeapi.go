@@ -1,6 +1,6 @@
-// Package fakeapi is the API of Sluice in memory: locks in full, and as much of jobs and limits as
-// the examples need. Its faults lose, delay or refuse the answer to a chosen request, also on the
-// clock of testing/synctest.
+// Package fakeapi is an in-memory fake of the API of Sluice. It implements exclusive locks and
+// semaphores, and the parts of jobs and limits that the examples need. Tests can inject faults:
+// lost, delayed and refused requests. It supports the clock of testing/synctest.
 package fakeapi
 
 import (
@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// Fault describes what happens to a request.
+// Fault is a fault of one request. The zero value is no fault.
 type Fault struct {
-	Before     time.Duration // delay before the API carries the request out
+	Before     time.Duration // delay before the API processes the request
 	After      time.Duration // delay before the API answers
 	Drop       bool          // the connection is cut before the request arrives
-	LoseAnswer bool          // the API carries the request out, and the connection is cut before the answer
+	LoseAnswer bool          // the API processes the request, and the connection is cut before the answer
 	Hang       bool          // the request does not arrive, and the connection stays open
-	Status     int           // the API refuses with store_unavailable (503), or the gateway with this status
+	Status     int           // 503: the API answers store_unavailable; otherwise the gateway answers this status
 	SkipWait   bool          // the API ignores wait_ms
 }
 
-// Request is a request that the API has carried out.
+// Request is a request that the API has processed.
 type Request struct {
 	Action string // "acquire", "renew", "release", "inspect", "force", "push", "get", "ack", "nack" or "check"
 	At     time.Time
@@ -59,16 +59,17 @@ func New() *API {
 	}
 }
 
-// Inject sets the fault of further requests. The function receives the action and the number of the
-// request, from 0 for each action. Nil removes the faults.
+// Inject sets the function that selects the fault of each further request. The function receives
+// the action and the number of the request, which is counted per action, from 0. Nil removes the
+// faults.
 func (a *API) Inject(fault func(action string, n int) Fault) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.fault = fault
 }
 
-// Requests returns the requests that were carried out, in their order: those of an action, or all
-// if action is "".
+// Requests returns the processed requests of an action, in their order. If action is "", it returns
+// the requests of every action.
 func (a *API) Requests(action string) []Request {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,17 +82,17 @@ func (a *API) Requests(action string) []Request {
 	return out
 }
 
-// Sent returns how many requests of an action were sent, including those that did not arrive.
+// Sent returns the number of requests of an action that were sent, including dropped requests.
 func (a *API) Sent(action string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.count[action]
 }
 
-// Wait waits for the requests whose callers no longer wait for the answer.
+// Wait waits until every request is processed, even if its caller has disconnected.
 func (a *API) Wait() { a.running.Wait() }
 
-// RoundTrip implements http.RoundTripper. As in Lambda, a request continues when its caller has
+// RoundTrip implements http.RoundTripper. As in Lambda, a request continues after its caller has
 // disconnected.
 func (a *API) RoundTrip(r *http.Request) (*http.Response, error) {
 	route := routeOf(r)
@@ -129,7 +130,7 @@ func (a *API) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// route is a request's path: /v1/kind/name/action, or /v1/queues/name/jobs/id/action.
+// route is the parsed path of a request: /v1/kind/name/action, or /v1/queues/name/jobs/id/action.
 type route struct {
 	kind, name, id, action string
 }
@@ -218,7 +219,7 @@ func response(status int, doc map[string]any) *http.Response {
 	}
 }
 
-// refuse returns a problem document with the given members.
+// refuse returns the status and a problem document with the given members.
 func refuse(status int, code string, members map[string]any) (int, map[string]any) {
 	doc := map[string]any{
 		"code": code, "status": status, "title": code, "detail": code, "type": "about:blank", "instance": "req-1",

@@ -20,8 +20,8 @@ func (j *job) document() map[string]any {
 	}
 }
 
-// push enqueues a job, or returns the existing one. A job with several attempts is immediately
-// awaiting its acknowledgement.
+// push enqueues a job, or returns the existing one. A job with several attempts and no delay is
+// immediately in the state awaiting_ack.
 func (a *API) push(queue string, body map[string]any) (int, map[string]any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -2,7 +2,8 @@ package fakeapi
 
 import "net/http"
 
-// limit is how many units every policy allows for a key. They never become available again.
+// limit is the number of units that every policy allows per key. Charged units never become
+// available again.
 const limit = 2
 
 // check charges a key, or denies the request.

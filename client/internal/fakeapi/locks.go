@@ -19,7 +19,7 @@ type lock struct {
 	forced  bool
 }
 
-// at returns a lock without the holders whose lease has ended. The caller holds mu.
+// at returns a lock, after it has removed the holders whose lease has ended. The caller holds mu.
 func (a *API) at(name string) *lock {
 	l := a.locks[name]
 	if l == nil {
@@ -132,7 +132,7 @@ func (a *API) inspect(name string) (int, map[string]any) {
 	return http.StatusOK, map[string]any{"name": name, "held": len(holders) > 0, "holders": holders, "waiters": 0}
 }
 
-// Force releases a lock ("locks/report") without its token, and returns how many holders it had.
+// Force releases a lock ("locks/report") without its token, and returns the number of its holders.
 func (a *API) Force(name string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -150,7 +150,7 @@ func (a *API) Forget(name string) {
 	clear(a.at(name).holders)
 }
 
-// Steal replaces the holders of a lock by another one.
+// Steal replaces the holders of a lock with a new holder.
 func (a *API) Steal(name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -160,7 +160,8 @@ func (a *API) Steal(name string) {
 	l.holders["token-of-another"] = &holder{fence: a.fence, expires: time.Now().Add(time.Hour), owner: "another"}
 }
 
-// Holder returns the fence of a lock's holder and the end of its lease; 0 if the lock is free.
+// Holder returns the fence of a lock's holder and the end of its lease. The fence is 0 if the lock
+// is free.
 func (a *API) Holder(name string) (fence int64, until time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

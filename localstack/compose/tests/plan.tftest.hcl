@@ -5,7 +5,7 @@ mock_provider "aws" {}
 run "only_what_the_hobby_plan_has_is_made" {
   assert {
     condition     = keys(module.sluice.endpoints) == ["enqueue", "limit", "lock"] && module.sluice.api_id == null
-    error_message = "The front door must be function URLs: API Gateway v2 is not in the plan."
+    error_message = "The front door must be function URLs: the Hobby plan does not include API Gateway v2."
   }
   assert {
     condition     = module.sluice.redis == { url = "redis://valkey:6379", cluster = false, auth = "none" } && module.sluice.vpc_id == null
@@ -13,6 +13,6 @@ run "only_what_the_hobby_plan_has_is_made" {
   }
   assert {
     condition     = length(module.sluice.alarm_arns) == 0 && module.sluice.dashboard_name == null
-    error_message = "Nobody looks at alarms there."
+    error_message = "Alarms and the dashboard must be disabled."
   }
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/sluicehq/sluice/client/consumer"
 )
 
-// inbox records the messages that it handles. It fails a job with the payload {"fail": n} n times.
+// inbox records the messages that it handles. It fails the first n attempts of a job with the
+// payload {"fail": n}.
 type inbox struct {
 	mu   sync.Mutex
 	seen []consumer.Message
@@ -86,7 +87,7 @@ func becomes(t *testing.T, q *client.Queue, id string, want client.JobState) cli
 
 func TestConsumer(t *testing.T) {
 	t.Parallel()
-	t.Run("Run acknowledges, repeats and gives up", func(t *testing.T) {
+	t.Run("Run acknowledges, retries and gives up", func(t *testing.T) {
 		t.Parallel()
 		box, q, ctx := consume(t, "orders"), connect(t).Queue("orders"), t.Context()
 
@@ -144,7 +145,7 @@ func TestConsumer(t *testing.T) {
 		require.NoError(t, err)
 		text, err := json.Marshal(events.SQSEvent{Records: []events.SQSMessage{receive(t, "pay.fifo")}})
 		require.NoError(t, err)
-		var event consumer.Event // as lambda.Start decodes it
+		var event consumer.Event // lambda.Start decodes the event in this way
 		require.NoError(t, json.Unmarshal(text, &event))
 		response, err := handler.Lambda(ctx, event)
 		require.NoError(t, err)
@@ -154,7 +155,8 @@ func TestConsumer(t *testing.T) {
 	})
 }
 
-// receive returns the next message of a queue, as Lambda does for a function.
+// receive receives the next message of a queue, deletes it, and returns it as a record of a Lambda
+// event.
 func receive(t *testing.T, queue string) events.SQSMessage {
 	t.Helper()
 	var out *sqs.ReceiveMessageOutput
@@ -249,7 +251,7 @@ func TestQueue(t *testing.T) {
 		require.False(t, stats.Paused)
 	})
 
-	t.Run("refuses an acknowledgement of another attempt", func(t *testing.T) {
+	t.Run("refuses an acknowledgement of a different attempt", func(t *testing.T) {
 		t.Parallel()
 		q, ctx, id := connect(t).Queue("orders"), t.Context(), name("job")
 		_, err := q.Push(ctx, client.Job{ID: id, Delay: time.Hour, MaxAttempts: 2})

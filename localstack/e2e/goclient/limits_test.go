@@ -61,7 +61,7 @@ func TestLimits(t *testing.T) {
 		require.False(t, decisions[1].Allowed)
 		d, err = c.Peek(ctx, login, "a")
 		require.NoError(t, err)
-		require.EqualValues(t, 5, d.Remaining, "nothing was charged")
+		require.EqualValues(t, 5, d.Remaining, "a denied call must charge nothing")
 
 		_, err = c.Allow(ctx, name("unknown"), key)
 		require.ErrorIs(t, err, client.ErrPolicyNotFound)
@@ -76,7 +76,7 @@ func TestPolicies(t *testing.T) {
 		made, err := c.PutPolicy(ctx, fivePerHour(login), client.IfNoneMatch())
 		require.NoError(t, err)
 		require.EqualValues(t, 1, made.Version)
-		require.Equal(t, client.PolicyEnforce, made.Mode, "defaults are filled in")
+		require.Equal(t, client.PolicyEnforce, made.Mode, "the response must contain the defaults")
 		_, err = c.PutPolicy(ctx, fivePerHour(login), client.IfNoneMatch())
 		require.ErrorIs(t, err, client.ErrPreconditionFailed)
 

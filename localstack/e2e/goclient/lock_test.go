@@ -38,7 +38,7 @@ func TestLock(t *testing.T) {
 					now, err := c.Inspect(ctx, lock, at)
 					renewed := first.Holders[0].ExpiresAt.Add(2 * o.TTL)
 					return err == nil && now.Held && now.Holders[0].ExpiresAt.After(renewed)
-				}, patience, 50*time.Millisecond, "it is renewed")
+				}, patience, 50*time.Millisecond, "the client must renew the lease")
 				require.NoError(t, l.Err())
 
 				_, err = c.TryLock(ctx, lock, client.LockOptions{Consistency: at})
@@ -94,7 +94,7 @@ func TestLock(t *testing.T) {
 						return
 					}
 					if n := inside.Add(1); n != 1 {
-						t.Errorf("%d holders at a time", n)
+						t.Errorf("%d holders at the same time", n)
 					}
 					assertNoError(t, guard.Check(context.Background(), lock, l.Fence()))
 					inside.Add(-1)
@@ -105,7 +105,7 @@ func TestLock(t *testing.T) {
 		wait.Wait()
 	})
 
-	t.Run("admits shared holders together and no exclusive one", func(t *testing.T) {
+	t.Run("admits shared holders together but no exclusive holder", func(t *testing.T) {
 		t.Parallel()
 		c, ctx, lock := connect(t), t.Context(), name("lock")
 		shared := client.LockOptions{Mode: client.LockShared}
@@ -157,7 +157,7 @@ func TestLock(t *testing.T) {
 		require.ErrorIs(t, <-failed, context.Canceled)
 		require.NoError(t, l.Unlock(t.Context()))
 		next, err := c.Lock(t.Context(), lock, client.LockOptions{Wait: patience})
-		require.NoError(t, err, "the lock that was granted after the cancellation is released")
+		require.NoError(t, err, "a lock that is granted after the cancellation must be released")
 		require.NoError(t, next.Unlock(t.Context()))
 	})
 

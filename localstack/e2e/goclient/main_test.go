@@ -19,12 +19,12 @@ import (
 const (
 	accessKey, secretKey = "AKIDEXAMPLE", "a-secret-that-only-the-gateway-knows"
 
-	patience = 20 * time.Second // longer than a busy machine needs
+	patience = 20 * time.Second // timeout of a wait, also on a busy machine
 )
 
 var system *stack.Stack
 
-// TestMain starts the stack; the exit code is that of m.Run.
+// TestMain starts the stack. The process exits with the result of m.Run.
 func TestMain(m *testing.M) {
 	var err error
 	system, err = stack.Start(context.Background(), stack.Config{

@@ -50,7 +50,7 @@ func TestSigning(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// accepting answers every event.
+// accepting is a fake function that answers 200 to every event.
 type accepting struct{}
 
 func (accepting) Invoke(context.Context, string, []byte) ([]byte, error) {

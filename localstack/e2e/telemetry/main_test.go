@@ -14,15 +14,15 @@ import (
 	"github.com/sluicehq/sluice/localstack/stack"
 )
 
-// The functions run as the ACL user of the Terraform module, so that these tests find commands that
-// it forbids.
+// The functions connect to Redis as the ACL user of the Terraform module, so that these tests
+// detect commands that the user may not run.
 const user, password = "sluice-functions", "p4ssw0rd"
 
 var (
 	system *stack.Stack
 	server *redisserver.Server
 	out    = &printed{}
-	used   sync.Once // use runs once, because an ID can be used once
+	used   sync.Once // use runs once, because a job ID can be enqueued only once
 )
 
 func TestMain(m *testing.M) {

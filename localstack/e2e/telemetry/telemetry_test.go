@@ -22,8 +22,8 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// canary is part of everything private that callers send: payloads, tokens, keys, metadata,
-// headers.
+// canary is part of all private data that the tests send: payloads, tokens, keys, metadata and
+// headers. No printed line may contain it.
 const canary = "c4n4ry"
 
 // printed records the output of the functions.
@@ -45,7 +45,7 @@ func (p *printed) lines() []string {
 	return strings.Split(strings.TrimSuffix(text[:strings.LastIndex(text, "\n")+1], "\n"), "\n")
 }
 
-// line is a JSON object. That of a metric has the member _aws.
+// line is a printed JSON object: a metric if it has the member _aws, and a log record otherwise.
 type line struct {
 	text   string
 	fields map[string]any
@@ -65,7 +65,7 @@ func (p *printed) parsed(t *testing.T) (metrics, log []line) {
 	t.Helper()
 	for _, text := range p.lines() {
 		l := line{text: text}
-		require.NoError(t, json.Unmarshal([]byte(text), &l.fields), "a line is no JSON object: %s", text)
+		require.NoError(t, json.Unmarshal([]byte(text), &l.fields), "a line is not a JSON object: %s", text)
 		require.NoError(t, json.Unmarshal([]byte(text), &l.embed), "%s", text)
 		if l.embed.AWS != nil {
 			metrics = append(metrics, l)
@@ -104,7 +104,7 @@ func call(t *testing.T, method, path, body string) (int, map[string]any) {
 	return response.StatusCode, answer
 }
 
-// use calls every operation, with valid and invalid requests.
+// use sends valid and invalid requests for locks, jobs, policies and limits.
 func use(t *testing.T) {
 	t.Helper()
 	token := canary + "-token-0123456789"
@@ -138,7 +138,7 @@ func use(t *testing.T) {
 	want(400, "POST", "/v1/limits/login/check", `{"key":"`+canary+`","cost":0}`)
 }
 
-// outage calls the operations that work while Redis is unavailable.
+// outage kills Redis, sends a request of each kind, and restarts Redis.
 func outage(t *testing.T) {
 	t.Helper()
 	require.NoError(t, server.Kill())
@@ -151,7 +151,7 @@ func outage(t *testing.T) {
 	require.NoError(t, server.Restart(t.Context()))
 }
 
-// received waits for the SQS messages of a number of jobs.
+// received waits until SQS has delivered the messages of the given number of jobs.
 func received(t *testing.T, jobs int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -176,13 +176,13 @@ func TestAccessString(t *testing.T) {
 			}
 		}
 		return status == http.StatusOK
-	}, 30*time.Second, 200*time.Millisecond, "every health check must have its permissions")
+	}, 30*time.Second, 200*time.Millisecond, "every health check must pass with the rules of the ACL user")
 
 	admin := redis.NewClient(&redis.Options{Addr: server.Addr(), Password: "root", Protocol: 2})
 	defer func() { _ = admin.Close() }()
 	denied, err := admin.ACLLog(t.Context(), 10).Result()
 	require.NoError(t, err)
-	require.Empty(t, denied, "commands that the functions need and the user may not run")
+	require.Empty(t, denied, "the ACL rules deny commands that the functions send")
 
 	as := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: user, Password: password, Protocol: 2})
 	defer func() { _ = as.Close() }()
@@ -197,8 +197,8 @@ func TestAccessString(t *testing.T) {
 	}
 }
 
-// rare returns the metrics that the test does not wait for, because they need a failure of SQS or
-// much time.
+// rare returns the metrics that the test does not require, because they need an SQS failure or a
+// long time.
 func rare() []string {
 	return []string{"returned", "died", "reclaimed", "ack_timeouts", "pruned"}
 }
@@ -218,7 +218,7 @@ func TestOutput(t *testing.T) {
 			metrics, _ := out.parsed(t)
 			return seen(metrics)[name]
 		}, 30*time.Second, 100*time.Millisecond,
-			"%s is in the catalogue, and was not emitted", name)
+			"%s is in the catalogue but was not emitted", name)
 	}
 
 	metrics, log := out.parsed(t)
@@ -244,7 +244,8 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// checkMetric compares a line with the embedded metric format and the catalogue.
+// checkMetric checks that a line has the embedded metric format and that its metrics match the
+// catalogue.
 func checkMetric(t *testing.T, l line) {
 	t.Helper()
 	require.WithinDuration(t, time.Now(), time.UnixMilli(l.embed.AWS.Timestamp), 5*time.Minute)
@@ -273,12 +274,12 @@ func checkMetric(t *testing.T, l line) {
 			values = []any{l.fields[metric.Name]}
 		}
 		require.NotEmpty(t, values, l.text)
-		require.LessOrEqual(t, len(values), 100, "CloudWatch takes 100 values of a metric in a line")
+		require.LessOrEqual(t, len(values), 100, "CloudWatch accepts at most 100 values of a metric per line")
 		for _, v := range values {
 			require.IsType(t, 0.0, v, l.text)
 			require.GreaterOrEqual(t, v, 0.0, l.text)
 		}
 	}
 	require.ElementsMatch(t, slices.Collect(maps.Keys(wanted)), slices.Collect(maps.Keys(l.fields)),
-		"a line says what its definition names, and no more: %s", l.text)
+		"a line must have exactly the fields of its definition: %s", l.text)
 }

@@ -84,7 +84,7 @@ func TestMessage(t *testing.T) {
 		require.Equal(t, "mine", attribute(&e, "traceparent"))
 	})
 
-	t.Run("a job that SQS can never accept is poison and holds up no other", func(t *testing.T) {
+	t.Run("a job that SQS can never accept is poison and does not block other jobs", func(t *testing.T) {
 		for name, c := range map[string]struct {
 			headers map[string]string
 			payload string

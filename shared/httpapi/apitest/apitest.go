@@ -1,5 +1,5 @@
-// Package apitest calls an HTTP API in tests and checks what every answer must have: a request ID,
-// a JSON body, and an RFC 9457 problem document when the call failed.
+// Package apitest calls an HTTP API in tests. It checks that every answer has a request ID, a JSON
+// body and, if the call failed, an RFC 9457 problem document.
 package apitest
 
 import (
@@ -21,13 +21,13 @@ type Object = map[string]any
 type API struct {
 	// Handler serves the requests.
 	Handler http.Handler
-	// Log is printed when a test fails because of an answer's status. Optional.
+	// Log is the API's log. It is printed when an answer has the wrong status. Optional.
 	Log *bytes.Buffer
 }
 
-// NewRequest makes a request. The body is nil, a string that is sent as it is, or a value that is
-// sent as JSON; any body has the Content-Type application/json. headers alternates names and
-// values.
+// NewRequest makes a request. The body is nil, a string, which is sent unchanged, or a value, which
+// is sent as JSON. A request with a body has the Content-Type application/json by default. headers
+// alternates names and values.
 func NewRequest(ctx context.Context, t testing.TB, method, target string, body any, headers ...string) *http.Request {
 	t.Helper()
 	content, isText := body.(string)
@@ -61,7 +61,8 @@ func (a *API) Send(t testing.TB, method, target string, body any, headers ...str
 	return a.Serve(t, NewRequest(t.Context(), t, method, target, body, headers...))
 }
 
-// SendAsync serves a request in a new goroutine and sends the answer, for [Read].
+// SendAsync serves a request in a new goroutine and returns a channel that receives the answer.
+// Pass the answer to [Read].
 func (a *API) SendAsync(ctx context.Context, t testing.TB, method, target string,
 	body any) <-chan *httptest.ResponseRecorder {
 	t.Helper()

@@ -14,15 +14,15 @@ import (
 type Reply struct {
 	Status int
 	Header http.Header
-	// Body is the JSON object of the body, nil if the body is empty.
+	// Body is the JSON object in the body, or nil if the body is empty.
 	Body Object
 	// Text is the body as it was sent.
 	Text string
 }
 
-// Read reads an answer and checks it: a request ID; an empty body only with the status 204; the
-// media type; and from status 400 on a complete problem document. A health report, which has
-// "checks", is the one answer of such a status that is no problem.
+// Read reads an answer and checks it. The answer must have a request ID, a body (except with the
+// status 204) and the right media type. From the status 400 on, the body must be a complete problem
+// document. The exception is a health report, which is a body with the member "checks".
 func Read(t testing.TB, w *httptest.ResponseRecorder) Reply {
 	t.Helper()
 	a := Reply{Status: w.Code, Header: w.Header(), Text: w.Body.String()}
@@ -43,8 +43,8 @@ func Read(t testing.TB, w *httptest.ResponseRecorder) Reply {
 	return a
 }
 
-// RequireProblem requires that doc is a complete problem document with this status and code. A
-// batch has such documents among its results.
+// RequireProblem requires that doc is a complete problem document with this status and code. The
+// results of a batch may contain such documents.
 func RequireProblem(t testing.TB, doc any, status int, code any) {
 	t.Helper()
 	problem, ok := doc.(Object)
@@ -56,8 +56,8 @@ func RequireProblem(t testing.TB, doc any, status int, code any) {
 	}
 }
 
-// InvalidFields returns the fields that the problem names as invalid, each of which must have a
-// message.
+// InvalidFields returns the fields that the problem names as invalid. It requires a message for
+// each of them.
 func InvalidFields(t testing.TB, problem Object) (names []string) {
 	t.Helper()
 	list, _ := problem["errors"].([]any)
@@ -94,7 +94,7 @@ func (a Reply) Number(t testing.TB, member string) int64 {
 	return int64(n)
 }
 
-// Instant returns a member of the body that must be an instant in the format of the API.
+// Instant returns a member of the body that must be a time in the format of the API.
 func (a Reply) Instant(t testing.TB, member string) time.Time {
 	t.Helper()
 	text := a.String(t, member)

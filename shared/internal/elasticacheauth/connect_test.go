@@ -33,7 +33,7 @@ func start(t *testing.T, addresses ...string) *guarded {
 		redisserver.Options{TLS: files, Args: []string{"--requirepass", "root"}})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.Close() })
-	lax := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the test is not about this connection
+	lax := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // only the test uses this connection
 	admin := redis.NewClient(&redis.Options{Addr: server.Addr(), Password: "root", TLSConfig: lax, Protocol: 2})
 	t.Cleanup(func() { _ = admin.Close() })
 	return &guarded{url: server.URL(), trust: trust, admin: admin}
@@ -53,7 +53,7 @@ func (g *guarded) disconnect(t *testing.T, user string) {
 func (g *guarded) open(t *testing.T, cfg redisconn.Config) *redisconn.Conn {
 	t.Helper()
 	cfg.URLs, cfg.TLS = []string{g.url}, g.trust
-	// Long timeouts: the tests are about authentication, and the machine may be busy.
+	// Long timeouts, because the machine may be busy.
 	cfg.CallTimeout, cfg.DialTimeout = 2*time.Second, 2*time.Second
 	c, err := redisconn.Open(cfg)
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func (g *guarded) open(t *testing.T, cfg redisconn.Config) *redisconn.Conn {
 	return c
 }
 
-// whoami returns the ACL user of a connection and the connection's ID.
+// whoami returns the ACL user and the ID that Redis reports for a connection.
 func whoami(ctx context.Context, c *redisconn.Conn) (user, id string, err error) {
 	err = c.Do(ctx, func(ctx context.Context) error {
 		answers, err := c.Client().Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -79,11 +79,11 @@ func whoami(ctx context.Context, c *redisconn.Conn) (user, id string, err error)
 
 func TestIAMConnection(t *testing.T) {
 	t.Parallel()
-	t.Run("each TLS connection authenticates with a token of its own", func(t *testing.T) {
+	t.Run("each TLS connection authenticates with its own token", func(t *testing.T) {
 		t.Parallel()
 		g := start(t, "127.0.0.1")
 		var given atomic.Int32
-		// ElastiCache verifies tokens; here each token becomes the user's password.
+		// Redis cannot verify IAM tokens, so each token becomes the user's password.
 		verified := func(ctx context.Context) (string, string, error) {
 			user, token, err := signer().Provide(ctx)
 			if err != nil {
@@ -97,9 +97,9 @@ func TestIAMConnection(t *testing.T) {
 		user, _, err := whoami(t.Context(), c)
 		require.NoError(t, err)
 		require.Equal(t, "sluice-functions", user)
-		require.EqualValues(t, 1, given.Load(), "one connection, one token")
+		require.EqualValues(t, 1, given.Load(), "one connection gets one token")
 
-		require.NoError(t, g.setPassword(t.Context(), "sluice-functions", "the first token is not valid any more"))
+		require.NoError(t, g.setPassword(t.Context(), "sluice-functions", "the first token is no longer valid"))
 		user, _, err = whoami(t.Context(), c)
 		require.NoError(t, err, "a connection outlives its token")
 		require.Equal(t, "sluice-functions", user)
@@ -113,7 +113,7 @@ func TestIAMConnection(t *testing.T) {
 		require.GreaterOrEqual(t, given.Load(), int32(2))
 	})
 
-	t.Run("cluster: every node gets credentials of its own", func(t *testing.T) {
+	t.Run("cluster: each node gets its own credentials", func(t *testing.T) {
 		t.Parallel()
 		urls, trust := cluster(t)
 		var given atomic.Int32
@@ -136,7 +136,7 @@ func TestIAMConnection(t *testing.T) {
 		require.GreaterOrEqual(t, given.Load(), int32(3), "one connection to each of three nodes")
 	})
 
-	t.Run("is replaced before ElastiCache closes it", func(t *testing.T) {
+	t.Run("connection older than MaxConnAge: is replaced", func(t *testing.T) {
 		t.Parallel()
 		g := start(t, "127.0.0.1")
 		require.NoError(t, g.setPassword(t.Context(), "app", "secret"))
@@ -150,7 +150,7 @@ func TestIAMConnection(t *testing.T) {
 		require.Eventually(t, func() bool {
 			_, id, err := whoami(t.Context(), aging)
 			return err == nil && id != young
-		}, 10*time.Second, 20*time.Millisecond, "the connection is older than MaxConnAge")
+		}, 10*time.Second, 20*time.Millisecond, "a connection older than MaxConnAge is replaced")
 		_, id, err := whoami(t.Context(), lasting)
 		require.NoError(t, err)
 		require.Equal(t, kept, id, "a connection younger than MaxConnAge is kept")
@@ -208,7 +208,8 @@ func TestIAMConnection(t *testing.T) {
 	})
 }
 
-// cluster starts three masters that use TLS, also among themselves, with the user app on each.
+// cluster starts a cluster of three primaries that use TLS for clients and for the cluster bus.
+// Each primary has the user app.
 func cluster(t *testing.T) (urls []string, trust *tls.Config) {
 	t.Helper()
 	files, trust := redistest.Certificate(t, "127.0.0.1")

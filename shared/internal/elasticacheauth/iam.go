@@ -1,6 +1,6 @@
-// Package elasticacheauth provides the credentials of Redis connections from AWS: tokens for the
-// IAM authentication of ElastiCache, and passwords in Secrets Manager. It is separate from
-// redisconn so that redisconn does not depend on the AWS SDK.
+// Package elasticacheauth provides credentials for Redis connections: tokens for the IAM
+// authentication of ElastiCache, and passwords from Secrets Manager. It is separate from redisconn
+// so that redisconn does not depend on the AWS SDK.
 package elasticacheauth
 
 import (
@@ -15,8 +15,8 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// MaxConnAge is how long to use a connection that authenticated with IAM, which ElastiCache closes
-// after 12 hours.
+// MaxConnAge is the maximum age of a connection that authenticated with IAM. ElastiCache closes the
+// connection after 12 hours.
 const MaxConnAge = 11 * time.Hour
 
 // tokenLife is the lifetime of a token in seconds. ElastiCache accepts at most 15 minutes.
@@ -29,7 +29,7 @@ const emptyBody = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b
 //
 // A token is a presigned request (SigV4, service elasticache, action connect) without its scheme;
 // see https://docs.aws.amazon.com/AmazonElastiCache/latest/dg/auth-iam.html. Signing makes no call
-// to AWS, so each connection gets a new token and none is cached.
+// to AWS, so each connection gets a new token and no token is cached.
 type IAM struct {
 	// Region is the region of the cache.
 	Region string
@@ -39,8 +39,8 @@ type IAM struct {
 	Resource string
 	// Serverless marks a serverless cache.
 	Serverless bool
-	// Credentials sign the tokens. Their role needs elasticache:Connect on the cache and on the
-	// user.
+	// Credentials provides the keys that sign the tokens. The role of the keys needs
+	// elasticache:Connect on the cache and on the user.
 	Credentials aws.CredentialsProvider
 }
 

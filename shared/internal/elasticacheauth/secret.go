@@ -14,13 +14,14 @@ import (
 )
 
 const (
-	// secretLife is how long a password is cached. A rotated password is in use after that time.
+	// secretLife is the time that a password is cached. After this time, the next connection causes
+	// a read of the secret.
 	secretLife = 5 * time.Minute
-	// secretRetry is how long a failure is cached, so that a broken secret does not cause a call
-	// for each connection.
+	// secretRetry is the time that a failure is cached, so that a broken secret does not cause one
+	// call per connection.
 	secretRetry = time.Second
-	// secretTimeout bounds one read. A read continues after the connection that started it has
-	// given up, and the next connection uses its result.
+	// secretTimeout bounds one read. If the connection that started the read times out, the read
+	// continues, and the next connection uses the result.
 	secretTimeout = 5 * time.Second
 )
 
@@ -30,8 +31,9 @@ type Secrets interface {
 		options ...func(*secretsmanager.Options)) (*secretsmanager.GetSecretValueOutput, error)
 }
 
-// Secret is a password in Secrets Manager. The text of the secret is the password, or a JSON object
-// with the field "password" and the optional field "username". It is safe for concurrent use.
+// Secret is a password in Secrets Manager. The text of the secret is either the password, or a JSON
+// object with the field "password" and the optional field "username". It is safe for concurrent
+// use.
 type Secret struct {
 	api  Secrets
 	arn  string
@@ -41,21 +43,22 @@ type Secret struct {
 	mu       sync.Mutex
 	cached   *login
 	nextRead time.Time
-	err      error         // of the last read
+	err      error         // error of the last read
 	reading  chan struct{} // non-nil during a read; closed when it ends
 }
 
 type login struct{ user, password string }
 
-// NewSecret makes a Secret. user is the user of the password. If it is empty, the user is the
-// "username" in the secret, or the default user of Redis if the secret has none.
+// NewSecret returns the Secret with this ARN. user is the Redis user. If user is "", Provide
+// returns the "username" in the secret, or "" (Redis's default user) if the secret has no
+// "username".
 func NewSecret(api Secrets, arn, user string) *Secret {
 	return &Secret{api: api, arn: arn, user: user, now: time.Now}
 }
 
 // Provide returns the user and the password, for redisconn.Config.Credentials. If the cached
-// password has expired, Provide returns it and starts a read in the background: a rotation keeps
-// the old password valid for longer than that.
+// password is older than secretLife, Provide returns it and starts a read in the background. The
+// old password still works: a rotation keeps it valid for longer than the read takes.
 func (s *Secret) Provide(ctx context.Context) (user, password string, err error) {
 	s.mu.Lock()
 	if s.reading == nil && !s.now().Before(s.nextRead) {
@@ -108,7 +111,7 @@ func (s *Secret) read(ctx context.Context) (login, error) {
 	return parseSecret(aws.ToString(out.SecretString), s.user)
 }
 
-// parseSecret parses the text of a secret. Its errors contain nothing of the text.
+// parseSecret parses the text of a secret. Its errors never contain any part of the text.
 func parseSecret(text, user string) (login, error) {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		if text == "" {

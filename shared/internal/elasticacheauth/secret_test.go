@@ -18,9 +18,9 @@ import (
 
 const arn = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:redis-AbCdEf"
 
-// vault is a fake Secrets Manager whose answers take a fixed time.
+// vault is a fake Secrets Manager that replies after a fixed time.
 type vault struct {
-	text  atomic.Value // a string, or a failure
+	text  atomic.Value // a string (the secret) or a failure
 	takes time.Duration
 	calls atomic.Int32
 }
@@ -47,10 +47,10 @@ func (v *vault) GetSecretValue(ctx context.Context, in *secretsmanager.GetSecret
 	return &secretsmanager.GetSecretValueOutput{SecretBinary: []byte{1}}, nil
 }
 
-// failure is the text of an error.
+// failure is the text of an error that vault returns.
 type failure string
 
-// holding returns a vault with a secret.
+// holding returns a vault that holds text.
 func holding(text string) *vault {
 	v := &vault{}
 	v.text.Store(text)
@@ -59,7 +59,7 @@ func holding(text string) *vault {
 
 func TestSecret(t *testing.T) {
 	t.Parallel()
-	t.Run("accepts a password or an object with one", func(t *testing.T) {
+	t.Run("accepts a password or an object with a password", func(t *testing.T) {
 		t.Parallel()
 		for name, c := range map[string]struct{ text, user, wantUser, wantPassword, wantErr string }{
 			"a bare password":            {text: "p4ss word", wantPassword: "p4ss word"},
@@ -73,7 +73,7 @@ func TestSecret(t *testing.T) {
 			"a truncated object": {text: `{"password":"hunter2"`,
 				wantErr: `the secret is a JSON object without a string "password"; add one`},
 			"an empty text": {text: "", wantErr: "the secret has no text; store the password as its text"},
-			"an object whose password is no string": {text: `{"password":{"hunter2":1}}`,
+			"an object with a password of another type": {text: `{"password":{"hunter2":1}}`,
 				wantErr: `the secret is a JSON object without a string "password"; add one`},
 		} {
 			t.Run(name, func(t *testing.T) {

@@ -19,13 +19,13 @@ func acquireTests() map[string]func(*testing.T, Store) {
 		"repeated with the token: returns the same lease":      returnsTheSameLease,
 		"compares tokens in full":                              comparesTokensInFull,
 		"shared: grants readers together, and no writer":       sharesAmongReaders,
-		"refuses the token the other mode":                     refusesTheOtherMode,
+		"refuses the other mode to a token that is a holder":   refusesTheOtherMode,
 		"concurrent: grants in sequence, with a rising fence":  grantsInSequence,
-		"expires_at: is not after the next holder's lease":     endsBeforeTheNextLease,
+		"expires_at: is not after the start of the next lease": endsBeforeTheNextLease,
 		"held: reports the holder and the remaining lease":     reportsTheHolder,
-		"instants: are in UTC and at most the TTL apart":       returnsInstants,
+		"times: are in UTC, and the lease lasts the TTL":       returnsInstants,
 		"released: grants a later lease with a higher fence":   raisesTheFence,
-		"metadata: is stored without white space, or not sent": storesMetadata,
+		"metadata: is stored without white space, or left nil": storesMetadata,
 	}
 }
 
@@ -95,7 +95,7 @@ func raisesTheFence(t *testing.T, s Store) {
 	require.Greater(t, acquire(t, s, req).Fence, ann.Fence)
 }
 
-// A caller repeats an Acquire whose answer was lost.
+// A caller repeats an Acquire whose reply was lost.
 func returnsTheSameLease(t *testing.T, s Store) {
 	for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
 		req := lock.Request{Name: newName(), Mode: mode, Token: newToken(), TTL: ttl}
@@ -110,7 +110,7 @@ func returnsTheSameLease(t *testing.T, s Store) {
 	}
 }
 
-// redislock compares custom tokens by prefix: "job-1" steals from "job-10".
+// redislock compares custom tokens by prefix: "job-1" steals the lock of "job-10".
 func comparesTokensInFull(t *testing.T, s Store) {
 	token := strings.Repeat("k", 16) + "-10"
 	key := acquire(t, s, lock.Request{Name: newName(), Token: token, TTL: time.Minute}).Key

@@ -24,7 +24,7 @@ func argumentTests() map[string]func(*testing.T, Store) {
 	}
 }
 
-// callsOn returns one call of each method.
+// callsOn returns one call of each method, by the name of the method.
 func callsOn(ctx context.Context, s Store, key lock.Key, token string, ttl time.Duration) map[string]func() error {
 	req := lock.Request{Kind: key.Kind, Name: key.Name, Token: token, TTL: ttl}
 	if key.Kind == lock.Semaphore {
@@ -39,7 +39,7 @@ func callsOn(ctx context.Context, s Store, key lock.Key, token string, ttl time.
 	}
 }
 
-// requireInvalid requires that exactly one field is refused.
+// requireInvalid requires that err lists field and no other field as invalid.
 func requireInvalid(t testing.TB, err error, field string) {
 	t.Helper()
 	f := RequireFault(t, err, fault.InvalidRequest)
@@ -56,7 +56,7 @@ func refusesInvalidRequests(t *testing.T, s Store) {
 	}
 }
 
-// InvalidRequests returns requests with one invalid field each, by the name of the field in the
+// InvalidRequests returns requests that each have one invalid field, by the field's name in the
 // HTTP API.
 func InvalidRequests() map[string][]lock.Request {
 	return map[string][]lock.Request{
@@ -90,7 +90,7 @@ func refusesInvalidTokens(t *testing.T, s Store) {
 	}
 }
 
-// redislock's Refresh(500 µs) became PEXPIRE 0, which deletes the key.
+// redislock sends Refresh with a TTL of 500 µs as PEXPIRE 0, which deletes the key.
 func refusesInvalidTTLs(t *testing.T, s Store) {
 	lease := acquire(t, s, lock.Request{Name: newName()})
 	for _, ttl := range []time.Duration{-1, 1, 500 * time.Microsecond, lock.MinTTL - 1, lock.MaxTTL + 1} {

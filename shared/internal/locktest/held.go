@@ -39,7 +39,7 @@ func extendsTheLease(t *testing.T, s Store) {
 	requireLonger(t, lease.ExpiresAt, renewed.ExpiresAt, ttl)
 }
 
-// redsync answers "already taken" after the lease has ended, although nobody holds the lock.
+// redsync reports "already taken" after the lease has ended, although no token holds the lock.
 func reportsWhyNotHeld(t *testing.T, s Store) {
 	key, stranger := lock.Key{Name: newName()}, newToken()
 	requireReason := func(reason lock.Reason) {
@@ -54,7 +54,7 @@ func reportsWhyNotHeld(t *testing.T, s Store) {
 	requireReason(lock.HeldByOther)
 }
 
-// redis-semaphore reacquires the lock in a late renewal.
+// In redis-semaphore, a late renewal reacquires the lock.
 func neverReacquires(t *testing.T, s Store) {
 	for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
 		lost := acquire(t, s, lock.Request{Name: newName(), Mode: mode, TTL: lock.MinTTL})
@@ -71,7 +71,7 @@ func neverReacquires(t *testing.T, s Store) {
 	}
 }
 
-// A caller repeats a Release whose answer was lost.
+// A caller repeats a Release whose reply was lost.
 func repeatsRelease(t *testing.T, s Store) {
 	for _, mode := range []lock.Mode{lock.Exclusive, lock.Shared} {
 		lease := acquire(t, s, lock.Request{Name: newName(), Mode: mode})

@@ -24,7 +24,7 @@ type Store interface {
 
 const (
 	ttl    = 5 * time.Second
-	prompt = 4 * time.Second // below ttl, and far above the need of a busy machine
+	prompt = 4 * time.Second // less than ttl, and enough for a busy machine
 )
 
 // Run runs the tests that every store must pass.
@@ -63,7 +63,7 @@ func RunWithoutSemaphores(t *testing.T, s Store) {
 	}
 }
 
-// RequireFault requires that err is a [fault.Error] with this code.
+// RequireFault requires that err is a [fault.Error] with this code, and returns it.
 func RequireFault(t testing.TB, err error, code fault.Code) *fault.Error {
 	t.Helper()
 	var f *fault.Error
@@ -79,7 +79,7 @@ func RequireNotHeld(t testing.TB, err error, reason lock.Reason) {
 	require.Equal(t, reason, lock.ReasonOf(err), "%v", err)
 }
 
-// acquire acquires a lock that must be free.
+// acquire acquires a lock. An error fails the test.
 func acquire(t testing.TB, s Store, req lock.Request) lock.Lease {
 	t.Helper()
 	lease, err := s.Acquire(t.Context(), req)
@@ -99,8 +99,8 @@ func newName() string { return "lock-" + rand.Text() }
 
 func newToken() string { return rand.Text() }
 
-// requireLonger requires that an instant is about d after another one. The tolerance covers the
-// drift that a quorum deducts.
+// requireLonger requires that later is at least d after earlier, with a tolerance of 200 ms for the
+// clock drift that a quorum deducts.
 func requireLonger(t testing.TB, earlier, later time.Time, d time.Duration) {
 	t.Helper()
 	require.GreaterOrEqual(t, later.Sub(earlier), d-200*time.Millisecond)

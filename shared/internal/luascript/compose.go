@@ -20,7 +20,7 @@ func (p Position) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) 
 
 // Source is a script as Redis receives it.
 type Source struct {
-	// File is the file that the script was composed from, with the files it requires.
+	// File is the path of the script's own file.
 	File string
 	// Text is plain Lua.
 	Text string
@@ -28,8 +28,8 @@ type Source struct {
 	lines []Position
 }
 
-// Position returns where a line of Text, counted from 1, was written. It returns the zero Position
-// when Text has no such line.
+// Position returns the file and line in which a line of Text was written. Lines count from 1. It
+// returns the zero Position if Text has no line with this number.
 func (s Source) Position(line int) Position {
 	if line < 1 || line > len(s.lines) {
 		return Position{}
@@ -37,8 +37,8 @@ func (s Source) Position(line int) Position {
 	return s.lines[line-1]
 }
 
-// Compose reads a script's file and the files it requires, and returns the script that they make.
-// An error names the file and the line.
+// Compose reads a script's file and the files that it requires, and returns the composed script. An
+// error names the file and the line.
 func Compose(files fs.FS, file string) (Source, error) {
 	folder, name := path.Split(strings.TrimSuffix(file, ".lua"))
 	c := composer{files: files, folder: folder, definitions: make(definitions), state: make(map[string]loading)}
@@ -63,7 +63,7 @@ func MustCompose(files fs.FS, file string) Source {
 	return source
 }
 
-// loading is how far the loading of a file has got.
+// loading is the progress of loading a file.
 type loading int
 
 const (
@@ -72,7 +72,7 @@ const (
 	finished
 )
 
-// composer gathers the files of one script.
+// composer collects the files of one script.
 type composer struct {
 	files       fs.FS
 	folder      string
@@ -81,7 +81,7 @@ type composer struct {
 	state       map[string]loading
 }
 
-// load reads a file after the files it requires. from is the place of the requirement.
+// load loads a file, after the files that it requires. from is the line that requires the file.
 func (c *composer) load(name string, from Position) error {
 	switch c.state[name] {
 	case finished:
@@ -119,8 +119,8 @@ func (c *composer) load(name string, from Position) error {
 	return nil
 }
 
-// compose expands the loaded files, the script's own as the last, into one text. The first line
-// stays the first when it is an interpreter line ("#!lua flags=…").
+// compose expands the loaded files into one text. The script's own file is the last. If the script
+// has an interpreter line ("#!lua flags=…"), it remains the first line.
 func (c *composer) compose(script source) (Source, error) {
 	out := Source{File: script.file}
 	var text strings.Builder
@@ -167,7 +167,7 @@ func (d definitions) add(more []definition) error {
 	return nil
 }
 
-// definition is a name, and the tokens that replace it.
+// definition is a name and the tokens that replace the name.
 type definition struct {
 	name       string // "$fence", or "${FENCE}" for a constant
 	parameters []string

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicehq/sluice/shared/internal/luascript"
 )
 
-// head is a header of six lines that declares two keys and two arguments.
+// head is a header of six lines: two keys, two arguments and a reply.
 const head = `-- Does it.
 --
 -- KEYS  1 state   2 queue
@@ -19,7 +19,8 @@ const head = `-- Does it.
 -- Reply 1
 `
 
-// compose composes s/do.lua, of head and a body, with other files of the folder by name.
+// compose composes s/do.lua from head and body. others has the text of the other files in the
+// folder, by name.
 func compose(body string, others map[string]string) (luascript.Source, error) {
 	files := fstest.MapFS{"s/do.lua": {Data: []byte(head + body)}}
 	for name, text := range others {
@@ -28,7 +29,7 @@ func compose(body string, others map[string]string) (luascript.Source, error) {
 	return luascript.Compose(files, "s/do.lua")
 }
 
-// code returns the lines of a text that are not blank.
+// code returns text without its empty lines.
 func code(text string) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -56,8 +57,8 @@ func TestCompose(t *testing.T) {
 		{"replaces calls", "define $f(a, b) sub(a, 1, b)", "return $f(x, g(1, 2))", "return sub(x, 1, g(1, 2))"},
 		{"replaces calls in arguments", "define $f(a) g(a)", "return $f($f(x))", "return g(g(x))"},
 		{"replaces calls in bodies", "define $f(a) g(a)\ndefine $h(b) $f(b)", "return $h(x)", "return g(x)"},
-		{"takes calls without arguments", "define $f() g()", "return $f()", "return g()"},
-		{"takes a comma inside a string", "define $f(a) g(a)", "return $f('a,b)')", "return g('a,b)')"},
+		{"accepts calls without arguments", "define $f() g()", "return $f()", "return g()"},
+		{"accepts a comma inside a string", "define $f(a) g(a)", "return $f('a,b)')", "return g('a,b)')"},
 		{"encloses an argument with an operator", "define $f(a) a * 2", "return $f(x + 1)", "return ((x + 1) * 2)"},
 		{"encloses a body with an operator", "define $f(a) a + 1", "return 2 * $f(x)", "return 2 * (x + 1)"},
 		{"does not enclose several results", "define $f(a) a.x, #a", "return $f(x)", "return x.x, #x"},

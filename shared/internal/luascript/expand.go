@@ -6,17 +6,17 @@ import (
 	"regexp"
 )
 
-// maxDepth bounds how deep definitions use each other.
+// maxDepth is the maximum nesting of definitions.
 const maxDepth = 20
 
 // expander replaces the names in the code of one file.
 type expander struct {
 	file        string
 	definitions definitions
-	header      header // of the script, which its parts share
+	header      header // the script's header, also for its parts
 }
 
-// expand returns code with every name replaced. Each line stays where it is.
+// expand returns code with every name replaced. It keeps all line numbers.
 func (e *expander) expand(code []token) (string, error) {
 	out, err := e.replace(code, 0)
 	if err != nil {
@@ -59,7 +59,7 @@ func (e *expander) replace(code []token, depth int) ([]token, error) {
 	return out, nil
 }
 
-// constant returns the text of ${NAME}.
+// constant returns the tokens that replace ${NAME}.
 func (e *expander) constant(t token, depth int) ([]token, error) {
 	d, exists := e.definitions[t.text]
 	if !exists {
@@ -83,7 +83,7 @@ func (e *expander) inString(t token) ([]token, error) {
 	return []token{{text, replaced, t.line}}, failed
 }
 
-// argument returns KEYS[n] or ARGV[n] for the name that the header gives to n.
+// argument returns KEYS[n] or ARGV[n], where n is the number that the header declares for name.
 func (e *expander) argument(table, name token) ([]token, error) {
 	numbers := e.header.keys
 	if table.text == "ARGV" {
@@ -96,8 +96,8 @@ func (e *expander) argument(table, name token) ([]token, error) {
 	return []token{{symbol, fmt.Sprintf("%s[%d]", table.text, n), table.line}}, nil
 }
 
-// call returns the tokens that replace the call $name(...) at the start of code, and the number of
-// tokens of that call.
+// call returns the tokens that replace the call $name(...) at the start of code, and the length of
+// the call in tokens.
 func (e *expander) call(code []token, depth int) ([]token, int, error) {
 	where, name := e.at(code[0]), code[0].text
 	d, exists := e.definitions[name]
@@ -125,8 +125,8 @@ func (e *expander) call(code []token, depth int) ([]token, int, error) {
 	return out, length, nil
 }
 
-// split returns the arguments of the call at the start of code, and the number of tokens of that
-// call.
+// split returns the arguments of the call at the start of code, and the length of the call in
+// tokens.
 func split(code []token) (arguments [][]token, length int, err error) {
 	if len(code) < 2 || code[1].text != "(" {
 		return nil, 0, errors.New("needs its arguments in parentheses right after it")
@@ -152,8 +152,8 @@ func split(code []token) (arguments [][]token, length int, err error) {
 	return nil, 0, errors.New("has no closing parenthesis")
 }
 
-// substitute returns the body of a definition with arguments for its parameters. A parameter's name
-// after a dot or a colon is a field.
+// substitute returns the body of a definition with its parameters replaced with arguments. It does
+// not replace a name after a dot or a colon, which is a field.
 func substitute(d definition, arguments [][]token) []token {
 	var out []token
 	for i, t := range d.body {
@@ -190,8 +190,8 @@ func substitute(d definition, arguments [][]token) []token {
 	return out
 }
 
-// onLine returns tokens as if they were written on a line, so that errors name the use of a
-// definition.
+// onLine returns a copy of tokens with a new line number, so that an error names the line that uses
+// a definition.
 func onLine(tokens []token, line int) []token {
 	out := make([]token, len(tokens))
 	for i, t := range tokens {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// source is one file.
+// source is one parsed file.
 type source struct {
 	file        string
 	interpreter string // "#!lua flags=allow-oom", or ""
@@ -28,7 +28,7 @@ type requirement struct {
 	line int
 }
 
-// complete returns an error when a section that every script needs is absent.
+// complete returns an error if a section that every script needs is missing.
 func (h header) complete(file string) error {
 	for _, s := range []string{"KEYS", "ARGV", "Reply"} {
 		if !h.sections[s] {
@@ -38,7 +38,7 @@ func (h header) complete(file string) error {
 	return nil
 }
 
-// parse reads a file.
+// parse parses the text of a file.
 func parse(file, text string) (source, error) {
 	s := source{file: file}
 	lines := strings.Split(text, "\n")
@@ -63,7 +63,7 @@ var (
 	entry        = regexp.MustCompile(`(?:^|  +)(\d+) ([a-z][a-z0-9_]*)`)
 )
 
-// parseHeader reads the comment that begins at a line.
+// parseHeader parses the comment that starts at lines[at].
 func parseHeader(file string, lines []string, at int) (header, error) {
 	h := header{keys: make(map[string]int), argv: make(map[string]int), sections: make(map[string]bool)}
 	section := ""
@@ -98,7 +98,7 @@ func parseHeader(file string, lines []string, at int) (header, error) {
 	return h, nil
 }
 
-// declare adds the entries of a line of KEYS or ARGV.
+// declare adds the entries of a KEYS or ARGV line to names.
 func declare(names map[string]int, section, line string, where Position) error {
 	for _, found := range entry.FindAllStringSubmatch(line, -1) {
 		number, _ := strconv.Atoi(found[1])
@@ -118,7 +118,8 @@ var (
 	macroLine    = regexp.MustCompile(`^define (\$[A-Za-z_]\w*)\(([\w, ]*)\)(.*)$`)
 )
 
-// parseDefinition reads a line that starts with "define". body is the text after the name.
+// parseDefinition parses a line that starts with "define". body is the text after the name and its
+// parameters.
 func parseDefinition(line string, at Position) (d definition, body string, err error) {
 	d.at = at
 	if found := constantLine.FindStringSubmatch(line); found != nil {
@@ -139,7 +140,7 @@ func parseDefinition(line string, at Position) (d definition, body string, err e
 	return d, found[3], nil
 }
 
-// takeDefinitions reads the definitions and blanks their lines.
+// takeDefinitions parses the definitions and sets their lines to "".
 func (s *source) takeDefinitions(lines []string) error {
 	for i := 0; i < len(lines); i++ {
 		if !strings.HasPrefix(lines[i], "define ") {
@@ -169,8 +170,8 @@ func (s *source) takeDefinitions(lines []string) error {
 	return nil
 }
 
-// read sets the body, whose first line is a file's line, as it replaces a use: on one line, and in
-// parentheses when it is an expression with an operator.
+// read parses the body and stores the tokens that replace a use: on one line, and in parentheses if
+// they are an expression with an operator. line is the number of the body's first line in the file.
 func (d *definition) read(body string, line int) error {
 	tokens, err := scan(d.at.File, body, line)
 	if err != nil {
@@ -194,7 +195,7 @@ func (d *definition) read(body string, line int) error {
 	return nil
 }
 
-// trim returns tokens without spaces at the ends, and a space for each line or indentation.
+// trim removes leading and trailing white space, and replaces any other white space with one space.
 func trim(tokens []token) []token {
 	var out []token
 	for _, t := range tokens {

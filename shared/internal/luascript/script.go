@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Script is a composed script, for a client to run.
+// Script is a composed script that a Redis client can run.
 type Script struct {
 	*redis.Script
 
@@ -23,8 +23,8 @@ func MustLoad(files fs.FS, file string) *Script {
 	return &Script{Script: redis.NewScript(source.Text), source: source}
 }
 
-// failedLine finds the line in the error reply of a script, as every version of Redis and Valkey
-// writes it.
+// failedLine matches the line number in the error reply of a script. Every version of Redis and
+// Valkey uses this format.
 var failedLine = regexp.MustCompile(`user_script:(\d+)`)
 
 // Locate wraps the error reply of a script with the file and the line that failed. It returns every

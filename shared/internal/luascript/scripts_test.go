@@ -13,10 +13,10 @@ import (
 	"github.com/sluicehq/sluice/shared/internal/luascript"
 )
 
-// domains are the packages that have scripts.
+// domains returns the packages that have scripts.
 func domains() []string { return []string{"delayqueue", "lock", "ratelimit"} }
 
-// luaFiles returns the text of each file of a folder and its subfolders.
+// luaFiles returns the text of each file in the folder scripts and its subfolders, by path.
 func luaFiles(t *testing.T, files fs.FS) map[string]string {
 	t.Helper()
 	out := make(map[string]string)
@@ -32,7 +32,7 @@ func luaFiles(t *testing.T, files fs.FS) map[string]string {
 	return out
 }
 
-// isScript reports whether a file is a script of its own, neither a prelude nor a part.
+// isScript reports whether a file is a script: not a prelude and not a part.
 func isScript(file string) bool {
 	return path.Dir(file) == "scripts" && path.Base(file) != "prelude.lua"
 }
@@ -40,7 +40,8 @@ func isScript(file string) bool {
 var (
 	definitionName = regexp.MustCompile(`(?m)^define (\$\w+|\$\{\w+\})`)
 	definition     = regexp.MustCompile(`(?m)^define .*\n( .*\n|\n)*`)
-	// position is a call of string.sub, or of a local copy of it, with a number for a position.
+	// position matches a call of string.sub, or of a local alias sub, with a number as the
+	// position.
 	position = regexp.MustCompile(`\bsub\([^,()]+(\([^()]*\))?, *-?[0-9]`)
 )
 
@@ -52,7 +53,7 @@ func TestScripts(t *testing.T) {
 			files := os.DirFS(path.Join("..", "..", domain))
 			texts := luaFiles(t, files)
 
-			t.Run("compose, and so declare KEYS, ARGV and Reply and require files that exist", func(t *testing.T) {
+			t.Run("compose: they declare KEYS, ARGV and Reply and require existing files", func(t *testing.T) {
 				t.Parallel()
 				for file := range texts {
 					if isScript(file) {

@@ -14,7 +14,7 @@ const (
 	text   // a string with its quotes
 	use    // $name
 	braced // ${NAME}
-	symbol // anything else, numbers included; two dots are one symbol
+	symbol // anything else, including numbers; .. is one symbol
 )
 
 type token struct {
@@ -23,7 +23,8 @@ type token struct {
 	line int
 }
 
-// scan splits code, whose first line is a file's line, into tokens. Comments are dropped.
+// scan splits code into tokens and removes comments. line is the number of the code's first line in
+// the file.
 func scan(file, code string, line int) ([]token, error) {
 	tokens := make([]token, 0, len(code)/3)
 	for len(code) > 0 {
@@ -45,7 +46,7 @@ func scan(file, code string, line int) ([]token, error) {
 	return tokens, nil
 }
 
-// next returns the kind and the length of the first token of code, or of a comment.
+// next returns the kind and the length of the token or comment at the start of code.
 func next(code string) (kind, int) {
 	switch c := code[0]; {
 	case c == '\n':
@@ -65,7 +66,7 @@ func next(code string) (kind, int) {
 	}
 }
 
-// dollar returns the kind and the length of the token at the start of code, which is a $.
+// dollar returns the kind and the length of the token at the start of code, if code starts with $.
 func dollar(code string) (kind, int) {
 	if end := strings.IndexByte(code, '}'); strings.HasPrefix(code, "${") && end > 0 {
 		return braced, end + 1
@@ -109,8 +110,8 @@ func lineLength(code string) int {
 	return len(code)
 }
 
-// stringLength returns how long the string at the start of code is, or the rest of its line when it
-// does not end there.
+// stringLength returns the length of the string at the start of code, or the length of the rest of
+// the line if the string does not end on its line.
 func stringLength(code string) int {
 	for i := 1; i < len(code) && code[i] != '\n'; i++ {
 		switch code[i] {
@@ -132,8 +133,9 @@ func join(tokens []token) string {
 	return b.String()
 }
 
-// compound reports whether an expression has an operator outside of brackets, so that it needs
-// parentheses where it replaces a name. A list of expressions or a statement needs none.
+// compound reports whether tokens are an expression with an operator outside of brackets. If so,
+// the expression needs parentheses when it replaces a name. A list of expressions or a statement
+// needs no parentheses.
 func compound(tokens []token) bool {
 	depth, operators := 0, false
 	for _, t := range tokens {

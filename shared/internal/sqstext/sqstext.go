@@ -1,5 +1,5 @@
-// Package sqstext tells which texts SQS takes, so that a job is refused when it comes in and not
-// when it is due.
+// Package sqstext checks texts by the rules of SQS, so that Sluice rejects an invalid job when the
+// job is enqueued, not when it is due.
 //
 // See https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
 // and
@@ -11,11 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// MaxName is the greatest length of an attribute's name in bytes.
+// MaxName is the maximum length of an attribute's name, in bytes.
 const MaxName = 256
 
-// Text tells whether a message's body or an attribute's value may be s: #x9, #xA, #xD, #x20 to
-// #xD7FF, #xE000 to #xFFFD and #x10000 to #x10FFFF, and not empty.
+// Text reports whether SQS accepts s as the body of a message or the value of an attribute: one or
+// more of the characters #x9, #xA, #xD, #x20 to #xD7FF, #xE000 to #xFFFD and #x10000 to #x10FFFF.
 func Text(s string) bool {
 	if s == "" || !utf8.ValidString(s) {
 		return false
@@ -28,8 +28,8 @@ func Text(s string) bool {
 	return true
 }
 
-// Name tells whether an attribute's name may be s: 1 to MaxName letters, digits and - _ . without a
-// . at its ends or two in a row.
+// Name reports whether SQS accepts s as the name of an attribute: 1 to MaxName letters, digits and
+// - _ . characters. A name does not start or end with a period, and has no two periods in a row.
 func Name(s string) bool {
 	if s == "" || len(s) > MaxName || strings.HasPrefix(s, ".") || strings.HasSuffix(s, ".") ||
 		strings.Contains(s, "..") {
@@ -40,7 +40,7 @@ func Name(s string) bool {
 	})
 }
 
-// Reserved tells whether an attribute's name belongs to AWS or to Sluice, in any case.
+// Reserved reports whether the name of an attribute is reserved for AWS or Sluice. It ignores case.
 func Reserved(name string) bool {
 	lower := strings.ToLower(name)
 	return strings.HasPrefix(lower, "sluice-") || strings.HasPrefix(lower, "aws.") ||

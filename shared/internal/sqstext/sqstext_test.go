@@ -10,7 +10,7 @@ import (
 func TestText(t *testing.T) {
 	for text, taken := range map[string]bool{
 		"a": true, " ": true, "a\tb\nc\r": true, "é 日本 🙂": true, "\u007f": true, "\uFFFD": true, "\u2028": true,
-		// a lone surrogate
+		// "\xed\xa0\x80" encodes a lone surrogate
 		"": false, "\x00": false, "a\x1f": false, "\uFFFE": false, "\uFFFF": false, "\xff": false,
 		"\xed\xa0\x80": false,
 	} {

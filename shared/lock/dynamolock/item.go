@@ -17,10 +17,11 @@ import (
 )
 
 const (
-	// maxRounds bounds the rounds of an update that loses to concurrent writers.
+	// maxRounds is the maximum number of attempts of an update.
 	maxRounds = 10
-	// retention is how long an item outlives its leases before DynamoDB's TTL may delete it. The
-	// fence of a deleted item is not needed: the next one is at least the current time in µs.
+	// retention is the time from the end of the last lease until DynamoDB's TTL may delete the
+	// item. The fence in a deleted item is not needed: the next fence is at least the current time
+	// in µs.
 	retention = 24 * time.Hour
 )
 
@@ -33,8 +34,8 @@ const (
 	attrTTL     = "ttl"           // for DynamoDB's TTL, in seconds
 )
 
-// TableInput describes the table: partition key "name", billed per request. Enable DynamoDB's TTL
-// on the attribute "ttl".
+// TableInput returns the definition of the table: partition key "name", billed per request. Enable
+// DynamoDB's TTL on the attribute "ttl".
 func TableInput(table string) *dynamodb.CreateTableInput {
 	return &dynamodb.CreateTableInput{
 		TableName:   aws.String(table),
@@ -52,8 +53,9 @@ func TableInput(table string) *dynamodb.CreateTableInput {
 var errConflict = errors.New("the item has changed")
 
 // update reads a lock, calls change on it, and writes it if change returns true. If another writer
-// was faster it starts again with a new read. A write whose reply was lost is read back by the next
-// round: change makes the same decision again for the same token.
+// changed the item after the read, update reads again. If the SDK retries a write because its reply
+// was lost, the retry conflicts with the first write. Then update reads the written lock, and
+// change makes the same decision for the same token.
 func (s *Store) update(ctx context.Context, key lock.Key,
 	change func(r *record, now time.Time) (write bool, err error),
 ) error {
@@ -88,7 +90,7 @@ func classify(ctx context.Context, err error) error {
 	return fault.Unavailable("dynamodb", err)
 }
 
-// read returns a lock and its version; without an item, an empty record and version 0.
+// read returns a lock and its version, or an empty record and version 0 if there is no item.
 func (s *Store) read(ctx context.Context, key lock.Key) (r record, version int64, err error) {
 	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      aws.String(s.table),
@@ -102,7 +104,7 @@ func (s *Store) read(ctx context.Context, key lock.Key) (r record, version int64
 	content, okContent := out.Item[attrLock].(*types.AttributeValueMemberS)
 	versionText, okVersion := out.Item[attrVersion].(*types.AttributeValueMemberN)
 	if !okContent || !okVersion {
-		return record{}, 0, fmt.Errorf("error reading the lock %q: its item has another format", key.Name)
+		return record{}, 0, fmt.Errorf("error reading the lock %q: its item has an unexpected format", key.Name)
 	}
 	if err := json.Unmarshal([]byte(content.Value), &r); err != nil {
 		return record{}, 0, fmt.Errorf("error decoding the lock %q: %w", key.Name, err)
@@ -114,7 +116,8 @@ func (s *Store) read(ctx context.Context, key lock.Key) (r record, version int64
 	return r, version, nil
 }
 
-// write replaces the version that was read. It returns errConflict if the item has another version.
+// write replaces the item if its version is still the version that was read. Otherwise it returns
+// errConflict.
 func (s *Store) write(ctx context.Context, key lock.Key, r record, version int64) error {
 	content, err := json.Marshal(r)
 	if err != nil {

@@ -10,18 +10,19 @@ import (
 	"github.com/sluicehq/sluice/shared/lock"
 )
 
-// record is the state of one lock, as its item stores it. Its methods are the rules of the lock:
-// they use no store and no clock of their own. Instants are by the clock of the function that wrote
-// them. The margin is how long after its end a lease still excludes other holders.
+// record is the state of one lock, which an item stores as JSON. Its methods implement the rules of
+// the lock. They access no store, and they get the current time as an argument. Each stored time is
+// by the clock of the function that wrote it. margin is the time that a lease still excludes other
+// holders after its end.
 type record struct {
-	Fence   int64    `json:"fence"` // the last one granted
+	Fence   int64    `json:"fence"` // the last granted fence
 	Holders []holder `json:"holders,omitempty"`
 	Ended   []ended  `json:"ended,omitempty"` // oldest first
 }
 
 type holder struct {
 	Token    string          `json:"token"`
-	Call     string          `json:"call,omitempty"` // Acquire that got the lease; "" once repeated
+	Call     string          `json:"call,omitempty"` // ID of the Acquire; "" after a repeated Acquire
 	Owner    string          `json:"owner,omitempty"`
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	Mode     lock.Mode       `json:"mode"`
@@ -31,13 +32,13 @@ type holder struct {
 }
 
 // ended records how a token's lease ended, so that a repeated release succeeds and a holder whose
-// lease was ended by force gets that reason.
+// lease ended by force gets [lock.Forced].
 type ended struct {
 	Token  string `json:"token"`
 	Forced bool   `json:"forced,omitempty"`
 }
 
-// maxEnded bounds the ended leases of a record.
+// maxEnded is the maximum number of ended leases in a record.
 const maxEnded = 16
 
 // instant is a time that an item stores as microseconds since the epoch.
@@ -50,7 +51,7 @@ func (i instant) MarshalJSON() ([]byte, error) { return strconv.AppendInt(nil, i
 func (i *instant) UnmarshalJSON(text []byte) error {
 	us, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil {
-		return fmt.Errorf("error decoding an instant: %w", err)
+		return fmt.Errorf("error decoding a time: %w", err)
 	}
 	i.Time = time.UnixMicro(us).UTC()
 	return nil
@@ -69,7 +70,7 @@ func (r *record) acquire(
 	r.dropEnded(now, margin)
 	if i := r.index(h.Token); i >= 0 && r.Holders[i].Mode == h.Mode {
 		r.Holders[i].Ends = h.Ends
-		r.Holders[i].Call = "" // neither call abandons the lease any more: the other one has it, too
+		r.Holders[i].Call = "" // two calls share the lease now, so neither may abandon it
 		return r.Holders[i], true, nil
 	}
 	if c := r.conflict(h, now, margin); c != nil {
@@ -83,7 +84,8 @@ func (r *record) acquire(
 	return h, false, nil
 }
 
-// conflict returns the conflict with the holder that excludes h the longest, or nil.
+// conflict returns the conflict with the holder that excludes h for the longest time. It returns
+// nil if no holder excludes h.
 func (r *record) conflict(h holder, now time.Time, margin time.Duration) *lock.Conflict {
 	var longest *lock.Conflict
 	for _, other := range r.Holders {
@@ -102,7 +104,7 @@ func (r *record) conflict(h holder, now time.Time, margin time.Duration) *lock.C
 	return longest
 }
 
-// renew extends a lease that has not ended. If the token holds none it returns why.
+// renew extends a lease that has not ended. If the token holds no lease, renew returns the reason.
 func (r *record) renew(token string, now time.Time, ends instant, margin time.Duration) (holder, lock.Reason) {
 	i := r.index(token)
 	if i < 0 || !r.Holders[i].Ends.After(now) {
@@ -112,8 +114,8 @@ func (r *record) renew(token string, now time.Time, ends instant, margin time.Du
 	return r.Holders[i], ""
 }
 
-// release ends a lease and returns how long it was held. A repeated release succeeds and changes
-// nothing. If the token holds no lease it returns why.
+// release ends a lease and returns the time that the token held it. A repeated release succeeds and
+// changes nothing. Otherwise, if the token holds no lease, release returns the reason.
 func (r *record) release(
 	token string, now time.Time, margin time.Duration,
 ) (held time.Duration, changed bool, reason lock.Reason) {
@@ -129,7 +131,7 @@ func (r *record) release(
 	return 0, false, r.reason(token, now, margin)
 }
 
-// abandon ends the lease that a call got, and reports whether there was one.
+// abandon removes the lease that a call acquired, and reports whether there was a lease to remove.
 func (r *record) abandon(token, call string) bool {
 	before := len(r.Holders)
 	r.Holders = slices.DeleteFunc(r.Holders, func(h holder) bool { return h.Token == token && h.Call == call })
@@ -159,7 +161,7 @@ func (r *record) index(token string) int {
 	return slices.IndexFunc(r.Holders, func(h holder) bool { return h.Token == token })
 }
 
-// reason returns why a token holds no lease.
+// reason returns the reason that a token holds no lease.
 func (r *record) reason(token string, now time.Time, margin time.Duration) lock.Reason {
 	for _, h := range r.Holders {
 		if h.Token != token && h.Mode == lock.Exclusive && h.Ends.Add(margin).After(now) {
@@ -172,7 +174,7 @@ func (r *record) reason(token string, now time.Time, margin time.Duration) lock.
 	return lock.Expired
 }
 
-// lastEnd returns the end of the last lease, or the zero time if there is none.
+// lastEnd returns the latest end of a lease, or the zero time if there are no leases.
 func (r *record) lastEnd() time.Time {
 	var last time.Time
 	for _, h := range r.Holders {

@@ -12,7 +12,7 @@ import (
 
 const margin = 500 * time.Microsecond
 
-// at returns an instant, in µs since the epoch.
+// at returns the time that is us microseconds after the epoch.
 func at(us int64) instant { return instant{time.UnixMicro(us).UTC()} }
 
 func exclusive(token, call string, ends instant) holder {
@@ -21,7 +21,7 @@ func exclusive(token, call string, ends instant) holder {
 
 func TestRecordAcquire(t *testing.T) {
 	t.Parallel()
-	t.Run("waits for the margin after the end of a lease, which cannot be renewed", func(t *testing.T) {
+	t.Run("grants the lock a margin after the lease ended; an ended lease cannot be renewed", func(t *testing.T) {
 		t.Parallel()
 		var r record
 		first, _, _ := r.acquire(exclusive("t", "", at(1000)), at(0).Time, margin)
@@ -68,8 +68,8 @@ func TestRecordAbandon(t *testing.T) {
 	_, reacquired, conflict := r.acquire(exclusive("t", "second", at(2000)), at(10).Time, margin)
 	require.Nil(t, conflict)
 	require.True(t, reacquired)
-	require.False(t, r.abandon("t", "second"), "the lease of the first call stays")
-	require.False(t, r.abandon("t", "first"), "the repeated call extended the lease")
+	require.False(t, r.abandon("t", "second"), "the first call acquired the lease")
+	require.False(t, r.abandon("t", "first"), "the second call extended the lease")
 
 	_, _, conflict = r.acquire(exclusive("u", "third", at(9000)), at(2000).Add(margin), margin)
 	require.Nil(t, conflict)

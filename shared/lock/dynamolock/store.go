@@ -1,16 +1,16 @@
 // Package dynamolock keeps locks in a DynamoDB table, one item for each lock. Every operation is a
-// consistent read followed by a write on the condition that the item has not changed. DynamoDB
-// acknowledges a write once it is durable in three availability zones, so no failover loses a
-// lease.
+// consistent read, followed by a conditional write that fails if the item has changed. DynamoDB
+// acknowledges a write after the write is durable in three availability zones, so a failover loses
+// no lease.
 //
-// The end of a lease is stored as an instant of the clock of the function that granted it, and
-// compared with the clock of the function that reads it. A lease therefore excludes other holders
-// until [Margin] after its end, while its holder stops at its end. The margin must exceed the
-// difference between the clocks of two functions; AWS keeps the clocks of its hosts within
-// milliseconds (Amazon Time Sync). If a clock is wrong by more than the margin, two holders may
-// overlap for that long. The fence rises regardless of the clocks.
+// The function that grants a lease sets the lease's end by its own clock. A function that reads the
+// lease compares the end with its own clock. The two clocks may differ, so a lease excludes other
+// holders until [Margin] after its end, although its holder stops at the end. The margin must
+// exceed the difference between the clocks; AWS keeps the clocks of its hosts within milliseconds
+// (Amazon Time Sync). If two clocks differ by more than the margin, two holders may overlap for the
+// excess. The fence rises regardless of the clocks.
 //
-// Before version 1.0 this package may change in a minor version.
+// Before version 1.0, a minor version may change the API of this package.
 package dynamolock
 
 import (
@@ -27,34 +27,35 @@ import (
 )
 
 const (
-	// Margin is how long after its end a lease still excludes other holders.
+	// Margin is the time that a lease still excludes other holders after its end.
 	Margin = 500 * time.Millisecond
-	// callTimeout bounds one operation, so that it fails within 500 ms if DynamoDB is unavailable.
+	// callTimeout bounds one operation. With the clean-up, an operation fails within 500 ms if
+	// DynamoDB is unavailable.
 	callTimeout = 350 * time.Millisecond
-	// cleanupTimeout bounds the clean-up after an Acquire that failed.
+	// cleanupTimeout bounds the clean-up after a failed Acquire.
 	cleanupTimeout = 100 * time.Millisecond
 	// pollInterval is the longest pause between two attempts of a waiter.
 	pollInterval = 250 * time.Millisecond
 )
 
-// Store keeps locks in one table. Waiters poll and are served in no particular order. There are no
-// semaphores. It is safe for concurrent use.
+// Store keeps locks in one table. Waiters poll and are served in no particular order. Store does
+// not support semaphores. It is safe for concurrent use.
 type Store struct {
 	client *dynamodb.Client
 	table  string
 	now    func() time.Time
 }
 
-// New returns a Store on a table that is described by [TableInput].
+// New returns a Store that uses an existing table with the schema of [TableInput].
 func New(client *dynamodb.Client, table string) *Store {
 	return &Store{client: client, table: table, now: time.Now}
 }
 
 // Acquire acquires a lock. If it is held, Acquire waits up to req.Wait. If the call fails, Acquire
-// removes a lease that DynamoDB may have stored, as far as DynamoDB can be reached; otherwise that
-// lease ends after its TTL.
+// removes any lease that DynamoDB stored for this call. If DynamoDB is unreachable, that lease ends
+// after its TTL.
 //
-// Errors: [lock.ErrHeld] after the wait, joined with ctx's error if ctx ended it;
+// Errors: [lock.ErrHeld] after the wait, joined with ctx's error if ctx ended the wait;
 // [fault.InvalidRequest]; [fault.StoreUnavailable]; ctx's error.
 func (s *Store) Acquire(ctx context.Context, req lock.Request) (lock.Lease, error) {
 	req, err := req.Normalize()
@@ -125,7 +126,7 @@ func (s *Store) acquireOnce(ctx context.Context, req lock.Request) (lock.Lease, 
 	}, nil
 }
 
-// abandon removes the lease of a call that failed. It runs although ctx has ended, for at most
+// abandon removes the lease of a failed call. It runs even if ctx has ended, for at most
 // cleanupTimeout.
 func (s *Store) abandon(ctx context.Context, req lock.Request, call string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
@@ -136,7 +137,7 @@ func (s *Store) abandon(ctx context.Context, req lock.Request, call string) {
 }
 
 // Renew extends the token's lease to ttl from now. A ttl of 0 means [lock.DefaultTTL]. It never
-// reacquires a lease that has ended. Errors: [lock.ErrNotHeld], [fault.InvalidRequest],
+// revives a lease that has ended. Errors: [lock.ErrNotHeld], [fault.InvalidRequest],
 // [fault.StoreUnavailable].
 func (s *Store) Renew(ctx context.Context, key lock.Key, token string, ttl time.Duration) (lock.Lease, error) {
 	key, ttl, err := lock.NormalizeRenewal(key, token, ttl)
@@ -158,8 +159,9 @@ func (s *Store) Renew(ctx context.Context, key lock.Key, token string, ttl time.
 	return lock.Lease{Key: key, Token: token, TTL: ttl, Fence: renewed.Fence, ExpiresAt: renewed.Ends.Time}, nil
 }
 
-// Release ends the token's lease and returns how long it was held. A repeated release succeeds and
-// returns 0. Errors: [lock.ErrNotHeld], [fault.InvalidRequest], [fault.StoreUnavailable].
+// Release ends the token's lease and returns the time that the token held it. A repeated release
+// succeeds and returns 0. Errors: [lock.ErrNotHeld], [fault.InvalidRequest],
+// [fault.StoreUnavailable].
 func (s *Store) Release(ctx context.Context, key lock.Key, token string) (time.Duration, error) {
 	key, err := lock.NormalizeRelease(key, token)
 	if err = cmp.Or(err, lock.RefuseSemaphore(key.Kind)); err != nil {
@@ -177,8 +179,8 @@ func (s *Store) Release(ctx context.Context, key lock.Key, token string) (time.D
 	return held, err
 }
 
-// Force ends the leases of all holders and returns their number. The next fence is higher than
-// theirs. Errors: [fault.InvalidRequest], [fault.StoreUnavailable].
+// Force ends the leases of all holders and returns their number. The next fence is higher than the
+// fences of these holders. Errors: [fault.InvalidRequest], [fault.StoreUnavailable].
 func (s *Store) Force(ctx context.Context, key lock.Key) (int64, error) {
 	key, err := key.Normalize()
 	if err = cmp.Or(err, lock.RefuseSemaphore(key.Kind)); err != nil {
@@ -219,7 +221,7 @@ func (s *Store) Inspect(ctx context.Context, key lock.Key) (lock.State, error) {
 	return state, err
 }
 
-// expiry returns the end of a lease in the precision of the table, microseconds.
+// expiry returns the end of a lease, truncated to microseconds, the precision of the table.
 func expiry(now time.Time, ttl time.Duration) instant {
 	return instant{now.Add(ttl).Truncate(time.Microsecond)}
 }

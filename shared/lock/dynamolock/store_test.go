@@ -35,7 +35,7 @@ func TestConformance(t *testing.T) {
 
 func TestAcquire(t *testing.T) {
 	t.Parallel()
-	t.Run("expired: grants the lock a margin after the end of the lease", func(t *testing.T) {
+	t.Run("expired: grants the lock Margin after the end of the lease", func(t *testing.T) {
 		t.Parallel()
 		s := open(t)
 		first, err := s.Acquire(t.Context(), lock.Request{Name: "report", TTL: lock.MinTTL})

@@ -1,20 +1,20 @@
--- Acquires a lock or a semaphore's permit, or queues for it.
+-- Acquires a lock or a permit, or joins the queue for it.
 --
 -- KEYS  1 state   2 leases   3 holders   4 queue   5 beats
---       With the state alone it decides the exclusive mode while nobody waits, and otherwise
---       changes nothing.
+--       With the state key alone: acquires in exclusive mode if there are no waiters and no shared
+--       holders; otherwise changes nothing and replies 0.
 -- ARGV  1 ttl: µs in 10 columns
 --       2 record: "<token>\n<call>\n<owner>\n<metadata>"
---       3 keep: ms to keep the state, ttl included
---       4 permits: how many may share it; 0 for the exclusive mode
---       5 beat: µs of the heartbeat of a call that will wait; otherwise 0
---       6 least: the lowest fence to issue, 16 digits, or "": the nodes of a quorum issue the same
---       Without the last three: exclusive, no waiting, any fence.
--- Reply instant µs: acquired; the instant is both the fence and the start of the lease
---       0: call again with all keys
+--       3 keep: ms until the state expires, ttl included
+--       4 permits: maximum number of shared holders; 0 for exclusive mode
+--       5 beat: heartbeat in µs if the call joins the queue; otherwise 0
+--       6 least: minimum fence (16 digits) or ""; with it, all nodes of a quorum issue one fence
+--       Without the last three: exclusive mode, no queue, no minimum fence.
+-- Reply a time in µs: acquired; the time is both the fence and the start of the lease
+--       0: not decided; call again with all keys
 --       {1, fence, acquired µs, end of the lease µs, reacquired 0|1, in use}
---       {0, µs until it may be free, owner of a holder, reason}; the reasons are
---         0 held   1 reserved for its first waiter   2 the token holds it in the other mode
+--       {0, µs until the lock may be free, owner of a holder, reason}; the reasons are
+--         0 held   1 reserved for the first waiter   2 the token holds it in the other mode
 -- Requires: prelude
 
 local time = redis.call('TIME')
@@ -36,14 +36,14 @@ if state then
   if ends <= now then kind = '${FREE}' end
 end
 
--- Writes the state; its lease starts now.
+-- Writes the state with a lease that starts now.
 local function write(flag, letter, length, fence, acquired, record)
   local lease = string.format('%10.0f%s${FENCE_FORMAT}${FENCE_FORMAT}', length, stamp, fence, acquired)
   redis.call('SET', KEYS.state, flag .. letter .. lease .. record,
     'PX', $text(math.ceil(length / 1000) + ARGV.keep - ttl / 1000))
 end
 
--- Returns a refusal. A call that will wait enters the queue, or keeps its place in it.
+-- Returns a refusal. A call with a heartbeat first joins the queue or keeps its place in it.
 local function refuse(remaining, owner, reason)
   if beat > 0 and reason < 2 then
     if redis.call('ZSCORE', KEYS.queue, call) == false then
@@ -58,8 +58,8 @@ local function refuse(remaining, owner, reason)
   return {0, remaining, owner, reason}
 end
 
--- A token that acquires again keeps its record except for the call, which becomes "-": a call that
--- gave up never releases what another call with the same token acquired.
+-- If a token acquires again, its record is unchanged except for the call, which becomes "-". So a
+-- failed call never releases a lease that another call with the same token acquired.
 if kind == '${EXCLUSIVE}' then
   local record = $record(state)
   local owner = string.match(record, '^[^\n]+\n[^\n]+\n([^\n]*)')
@@ -88,11 +88,11 @@ if kind == '${SHARED}' then
     return refuse(ends - now, owner, mine and 2 or 0)
   end
 elseif permits > 0 then
-  redis.call('DEL', KEYS.leases, KEYS.holders) -- the remains of leases that have ended
+  redis.call('DEL', KEYS.leases, KEYS.holders) -- removes ended leases
 end
 
--- Returns the end of the heartbeat of the first waiter, if that is another call. It removes waiters
--- that died.
+-- Returns the end of the first waiter's heartbeat, or nil if no other call is first. It also
+-- removes dead waiters.
 local function ahead()
   for _ = 1, 1000 do
     local first = redis.call('ZRANGE', KEYS.queue, 0, 0)[1]
@@ -137,7 +137,7 @@ redis.call('PEXPIRE', KEYS.leases, keep)
 redis.call('PEXPIRE', KEYS.holders, keep)
 
 local used = redis.call('ZCARD', KEYS.leases)
-if flag == '1' and not mine and used < permits then -- the next waiter may share it too
+if flag == '1' and not mine and used < permits then -- the next waiter may share the lock
   redis.call('PUBLISH', KEYS.state, redis.call('ZRANGE', KEYS.queue, 0, 0)[1])
 end
 return {1, fence, acquired, now + ttl, mine and 1 or 0, used}

@@ -1,9 +1,9 @@
--- Releases a lock or a semaphore by force: every holder loses it, and the first waiter is woken.
--- The state stays, so that the next fence is higher and the former holders learn why they lost it.
+-- Releases a lock or a semaphore by force: ends every lease and wakes the first waiter. The state
+-- remains, so the next fence is higher and former holders get the reply -3 (released by force).
 --
 -- KEYS  1 state   2 leases   3 holders   4 queue   5 beats
--- ARGV  1 linger: how long the state of a free lock is kept, ms
--- Reply how many live holders lost it
+-- ARGV  1 linger: ms to keep the state of a free lock
+-- Reply the number of holders that lost a live lease
 -- Requires: prelude
 
 local time = redis.call('TIME')
@@ -23,7 +23,7 @@ elseif kind == '${SHARED}' then
 end
 if lost == 0 then return 0 end
 
-redis.call('PEXPIRE', KEYS.state, ARGV.linger) -- first, for a full Redis
+redis.call('PEXPIRE', KEYS.state, ARGV.linger) -- before SET: see prelude.lua
 local flag = $waiting(state) and '1' or '0'
 redis.call('SET', KEYS.state, flag .. '${FORCED}' .. $after_kind(state), 'PX', ARGV.linger)
 if flag == '1' then

@@ -1,9 +1,9 @@
 -- Reads a lock or a semaphore. It writes nothing.
 --
 -- KEYS  1 state   2 leases   3 holders   4 queue   5 beats
--- ARGV  1 most: how many holders to return at most
--- Reply {kind X, S or F, live waiters, live holders, and for each holder: fence, acquired µs,
---       end of the lease µs, "<owner>\n<metadata>"}
+-- ARGV  1 most: maximum number of holders to return
+-- Reply {kind (X, S or F), number of live waiters, number of live holders; for each holder: fence,
+--       acquired µs, end of the lease µs, "<owner>\n<metadata>"}
 -- Requires: prelude
 
 local time = redis.call('TIME')

@@ -1,23 +1,23 @@
--- Definitions for the scripts of locks: the state of a lock and the record of a shared holder.
+-- Definitions for the lock scripts: the state of a lock and the record of a shared holder.
 --
 -- A lock or semaphore has up to five keys, all under one hash tag:
---   state    a string of fixed columns, and the record of the exclusive holder, or of the last one
+--   state    a string: fixed columns, then the record of the exclusive holder or the last holder
 --   leases   zset: token of a shared holder → end of its lease, µs
 --   holders  hash: token of a shared holder → fence, acquired µs, "<call>\n<owner>\n<metadata>"
 --   queue    zset: call of a waiter → its arrival, µs
 --   beats    zset: call of a waiter → end of its heartbeat, µs
 --
 -- The columns of a state:
---   1      waiting   1 if somebody may be in the queue, otherwise 0
+--   1      waiting   1 if the queue may contain waiters, otherwise 0
 --   2      kind      X held exclusively, S shared, F released, D released by force
---   3-12   length    µs: the lease ends this long after since; for S, the longest of the leases
---   13-28  since     µs: when the lease was granted or renewed
---   29-44  fence     the last fence that was issued
---   45-60  acquired  µs, for X
+--   3-12   length    µs from since to the end of the lease; for S, to the end of the longest lease
+--   13-28  since     µs: the time of the last grant or renewal
+--   29-44  fence     the last issued fence
+--   45-60  acquired  µs, only for X
 --   61-    record    "<token>\n<call>\n<owner>\n<metadata>", for X
 --
--- A full Redis refuses the first write of a script that might need memory, and admits every later
--- one. A script that must work then starts with PEXPIRE, or writes bytes that exist already.
+-- A Redis at maxmemory refuses a script's first write if that command can need memory (SET, ZADD,
+-- SETRANGE). It accepts every later write. So a script that must succeed writes with PEXPIRE first.
 
 define ${EXCLUSIVE} X
 define ${SHARED} S
@@ -45,7 +45,7 @@ define ${AT_LEASE} 2
 define ${AT_FENCE} 28
 define ${AT_RECORD} 60
 
--- A length is 10 columns, an instant and a fence are 16.
+-- A length has 10 columns; a time and a fence have 16.
 define ${LEASE_FORMAT} %10.0f%016.0f
 define ${FENCE_FORMAT} %016.0f
 
@@ -63,7 +63,7 @@ define $micros(time) time[1] * 1000000 + time[2]
 
 define $text(n) string.format('%.0f', n)
 
--- Wakes the first waiter that is alive. A wake-up is a hint: waiters also poll.
+-- Wakes the first live waiter. Waiters also poll, so a lost wake-up only delays it.
 define $wake_first(state_key, queue, beats, now)
   for _, id in ipairs(redis.call('ZRANGE', queue, 0, 9)) do
     if tonumber(redis.call('ZSCORE', beats, id) or 0) > now then

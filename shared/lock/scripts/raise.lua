@@ -1,9 +1,9 @@
--- Raises the fence of a holder, so that the next holder of a quorum gets a higher fence from any
--- majority of the nodes.
+-- Raises the fence of a holder on one node of a quorum. After a majority of nodes has run this
+-- script, every later holder gets a higher fence.
 --
 -- KEYS  1 state   2 leases   3 holders
 -- ARGV  1 token   2 fence
--- Reply 1: the fence is at least that high   0: the token holds nothing here
+-- Reply 1: the fence on this node is at least ARGV.fence   0: the token holds no lease on this node
 -- Requires: prelude
 
 local time = redis.call('TIME')

@@ -1,21 +1,21 @@
--- Releases the lock or permit of a token, and wakes the first waiter. If a call gave up waiting, it
--- removes the call from the queue and releases only a lock or permit that this call acquired.
+-- Releases the lock or permit of a token and wakes the first waiter. For a failed call, it removes
+-- the call from the queue and releases a lock or permit only if this call acquired it.
 --
 -- KEYS  1 state   2 leases   3 holders   4 queue   5 beats
---       With the state alone it releases an exclusive lock for which nobody waits, and otherwise
---       changes nothing.
+--       With the state key alone: releases an exclusive lock without waiters; otherwise changes
+--       nothing and replies 0.
 -- ARGV  1 token
---       2 linger: how long the state of a free lock is kept, ms
---       3 call: the call that gave up, which needs all keys; absent for a release
--- Reply µs held, at least 1
---       0 call again with all keys
---       -1 expired   -2 held by another   -3 released by force   -4 released already
+--       2 linger: ms to keep the state of a free lock
+--       3 call: ID of a failed call, only with all keys; absent for a release
+-- Reply µs that the token held the lock, at least 1
+--       0 not decided; call again with all keys
+--       -1 expired   -2 held by another token   -3 released by force   -4 released already
 -- Requires: prelude
 
 local token, call = ARGV.token, ARGV.call
 
--- Marks the lock as free. The bytes exist already, but a full Redis may refuse them as the first
--- write of a script; then PEXPIRE comes first.
+-- Marks the lock as free. A Redis at maxmemory refuses SETRANGE as a script's first write (see
+-- prelude.lua); then PEXPIRE comes first.
 local function set_free()
   local done = redis.pcall('SETRANGE', KEYS.state, ${AT_KIND}, '${FREE}')
   if type(done) == 'table' then
@@ -36,7 +36,7 @@ local time = redis.call('TIME')
 local now = $micros(time)
 local ends = $ends(state)
 
--- Fast path: an exclusive lock for which nobody waits.
+-- Fast path: an exclusive lock without waiters.
 if not gave_up and now < ends and $flags(state) == '0${EXCLUSIVE}' and $owned(state, token) then
   set_free()
   if ends - now > ARGV.linger * 1000 then redis.call('PEXPIRE', KEYS.state, ARGV.linger) end
@@ -47,7 +47,7 @@ local waiting, kind = $waiting(state), $kind(state)
 local proof = token .. '\n' .. (gave_up and call .. '\n' or '')
 local mine = $owned_by(state, proof)
 
--- Wakes the first waiter, and returns the reply.
+-- Wakes the first waiter, if there is one, and returns the reply.
 local function wake(reply)
   if waiting then
     $wake_first(KEYS.state, KEYS.queue, KEYS.beats, now)
@@ -74,7 +74,7 @@ if kind == '${SHARED}' then
   redis.call('HDEL', KEYS.holders, token)
   redis.call('SETRANGE', KEYS.state, ${AT_RECORD}, token .. '\n') -- so that a repeated release succeeds
   local longest = tonumber(redis.call('ZRANGE', KEYS.leases, -1, -1, 'WITHSCORES')[2] or 0)
-  if longest > now then -- others still share it
+  if longest > now then -- other holders remain
     redis.call('SETRANGE', KEYS.state, ${AT_LEASE}, string.format('${LEASE_FORMAT}', longest - now, now))
     return wake(math.max(1, now - acquired))
   end

@@ -1,9 +1,9 @@
 -- Extends the lease of a token that holds a lock or a permit. It never revives an expired lease.
 --
 -- KEYS  1 state   2 leases   3 holders
--- ARGV  1 token   2 ttl: µs   3 linger: how long the state is kept after the lease, ms
+-- ARGV  1 token   2 ttl: µs   3 linger: ms to keep the state after the lease
 -- Reply {fence, end of the lease µs}
---       -1 expired   -2 held by another   -3 released by force
+--       -1 expired   -2 held by another token   -3 released by force
 -- Requires: prelude
 
 local time = redis.call('TIME')
@@ -23,12 +23,12 @@ else
   local lease, record = redis.call('ZSCORE', KEYS.leases, token), redis.call('HGET', KEYS.holders, token)
   if not lease or not record or tonumber(lease) <= now then return -1 end
   fence = $holder_fence(record)
-  redis.call('PEXPIRE', KEYS.state, $text(math.ceil(ttl / 1000) + ARGV.linger)) -- for a full Redis
+  redis.call('PEXPIRE', KEYS.state, $text(math.ceil(ttl / 1000) + ARGV.linger)) -- before ZADD: see prelude.lua
   redis.call('ZADD', KEYS.leases, $text(now + ttl), token)
   longest, keys = tonumber(redis.call('ZRANGE', KEYS.leases, -1, -1, 'WITHSCORES')[2]), 3
 end
 
--- PEXPIRE comes first, so that a holder can keep its lock on a full Redis.
+-- PEXPIRE comes first, so that a holder can renew if Redis is at maxmemory (see prelude.lua).
 local keep = $text(math.ceil((longest - now) / 1000) + ARGV.linger)
 for i = 1, keys do redis.call('PEXPIRE', KEYS[i], keep) end
 redis.call('SETRANGE', KEYS.state, ${AT_LEASE}, string.format('${LEASE_FORMAT}', longest - now, now))

@@ -33,7 +33,7 @@ type Store struct {
 	now    func() time.Time
 }
 
-// New returns a store that uses the table, whose key is that of [TableInput].
+// New returns a store that uses the table. Its partition key must be as in [TableInput].
 func New(client *dynamodb.Client, table string) *Store {
 	return &Store{client: client, table: table, now: time.Now}
 }
@@ -59,7 +59,7 @@ func (s *Store) Get(ctx context.Context, name string) (policy.Stored, error) {
 	return r.policy, err
 }
 
-// record is an item: a policy, or the version of a deleted one.
+// record is an item: a policy, or the version of a deleted policy.
 type record struct {
 	policy  policy.Stored
 	version int64 // 0 if there is no item
@@ -82,13 +82,13 @@ func (s *Store) read(ctx context.Context, name string) (record, error) {
 
 // Condition is a precondition of a write. The zero value writes unconditionally.
 type Condition struct {
-	// ETag is the entity tag that the stored policy must have. "*" matches every policy.
+	// ETag is the entity tag that the stored policy must have. "*" matches every stored policy.
 	ETag string
-	// Absent requires that no policy has the name.
+	// Absent requires that no policy with this name is stored.
 	Absent bool
 }
 
-// attempts bounds how often an unconditional write is retried after concurrent writes.
+// attempts is the maximum number of attempts to write, if concurrent writes make attempts fail.
 const attempts = 8
 
 // Put normalizes and writes a policy, and reports whether it was created. Errors:
@@ -143,15 +143,15 @@ func (s *Store) Delete(ctx context.Context, name string, when Condition) error {
 	return changed(name)
 }
 
-// check reads the current item and checks the condition. The write that follows is conditional on
-// the version that was read.
+// check reads the current item and checks the condition. The subsequent write must require the
+// version that check returns, so that it fails after a concurrent write.
 func (s *Store) check(ctx context.Context, name string, when Condition) (record, error) {
 	current, err := s.read(ctx, name)
 	switch {
 	case err != nil:
 		return record{}, err
 	case !current.exists && when.ETag != "":
-		return record{}, fault.New(fault.PreconditionFailed, "no policy %q exists to match If-Match", name)
+		return record{}, fault.New(fault.PreconditionFailed, "the policy %q does not exist (If-Match)", name)
 	case current.exists && when.Absent:
 		return record{}, fault.New(fault.PreconditionFailed, "the policy %q already exists (If-None-Match: *)", name)
 	case current.exists && when.ETag != "" && when.ETag != "*" && when.ETag != current.policy.ETag():
@@ -161,7 +161,7 @@ func (s *Store) check(ctx context.Context, name string, when Condition) (record,
 	return current, nil
 }
 
-// write replaces the item, whose version must be before, by one with the next version.
+// write stores item with the version before + 1. It fails unless the stored version is before.
 func (s *Store) write(ctx context.Context, name string, before int64, item map[string]types.AttributeValue) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -195,12 +195,13 @@ func changed(name string) error {
 	return fault.New(fault.PreconditionFailed, "the policy %q was changed concurrently; read it again", name)
 }
 
-// MaxPage is the largest limit of [Store.List].
+// MaxPage is the maximum limit of [Store.List].
 const MaxPage = 100
 
 // List reads a page of up to limit policies, 1 to [MaxPage], in arbitrary order. cursor is "" for
-// the first page, then the next of the page before; next is "" on the last page. Errors:
-// [policy.ErrInvalid] with the field "limit" or "cursor", [policy.ErrUnavailable].
+// the first page, and otherwise the next that List returned with the previous page. On the last
+// page, next is "". Errors: [policy.ErrInvalid] with the field "limit" or "cursor",
+// [policy.ErrUnavailable].
 func (s *Store) List(ctx context.Context, limit int, cursor string) (page []policy.Stored, next string, err error) {
 	if limit < 1 || limit > MaxPage {
 		return nil, "", fault.Invalid("limit", "must be 1 to %d", MaxPage)
@@ -215,7 +216,7 @@ func (s *Store) List(ctx context.Context, limit int, cursor string) (page []poli
 		}
 		input.ExclusiveStartKey = key(string(name))
 	}
-	for { // the items of deleted policies do not fill the page
+	for { // repeats because the items of deleted policies are skipped
 		input.Limit = aws.Int32(int32(limit - len(page)))
 		out, err := s.client.Scan(ctx, input)
 		if err != nil {
@@ -241,7 +242,7 @@ func (s *Store) List(ctx context.Context, limit int, cursor string) (page []poli
 	}
 }
 
-// Ping reports whether the table answers. Errors: [policy.ErrUnavailable].
+// Ping returns nil if the table answers. Errors: [policy.ErrUnavailable].
 func (s *Store) Ping(ctx context.Context) error {
 	_, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(s.table), Key: key("sluice-health")})
 	if err != nil {
@@ -265,7 +266,7 @@ func decode(item map[string]types.AttributeValue) (record, error) {
 	text, ok := item["policy"].(*types.AttributeValueMemberS)
 	updated, dated := item["updated_at"].(*types.AttributeValueMemberS)
 	if !ok || !dated {
-		return record{}, errors.New("error decoding a policy: an attribute is missing")
+		return record{}, errors.New("error decoding a policy: policy or updated_at is missing")
 	}
 
 	var d policy.Document
@@ -274,7 +275,7 @@ func decode(item map[string]types.AttributeValue) (record, error) {
 	}
 	at, err := instant.Parse(updated.Value)
 	if err != nil {
-		return record{}, fmt.Errorf("error decoding the instant of a policy: %w", err)
+		return record{}, fmt.Errorf("error decoding the updated_at of a policy: %w", err)
 	}
 
 	stored := policy.Stored{Policy: d.Policy(), Version: n, UpdatedAt: at}

@@ -66,7 +66,7 @@ func TestPut(t *testing.T) {
 		require.True(t, created)
 		require.EqualValues(t, 1, stored.Version)
 		require.WithinDuration(t, time.Now(), stored.UpdatedAt, time.Minute)
-		require.Zero(t, stored.UpdatedAt.Nanosecond()%int(time.Millisecond), "the API shows milliseconds")
+		require.Zero(t, stored.UpdatedAt.Nanosecond()%int(time.Millisecond), "the API has a resolution of milliseconds")
 
 		read, err := s.Get(t.Context(), "login")
 		require.NoError(t, err)
@@ -99,12 +99,12 @@ func TestPut(t *testing.T) {
 			when         dynamopolicy.Condition
 			want         fault.Code
 		}{
-			{"absent required, and absent", "new-1", absent, ""},
-			{"absent required, but stored", "old", absent, fault.PreconditionFailed},
-			{"any version required, and stored", "old", existing, ""},
-			{"any version required, but absent", "new-2", existing, fault.PreconditionFailed},
-			{"an old version required", "old", matching(first), fault.PreconditionFailed},
-			{"a version required, but absent", "new-3", matching(second), fault.PreconditionFailed},
+			{"must be absent, is absent", "new-1", absent, ""},
+			{"must be absent, is stored", "old", absent, fault.PreconditionFailed},
+			{"must be stored, is stored", "old", existing, ""},
+			{"must be stored, is absent", "new-2", existing, fault.PreconditionFailed},
+			{"must have an old version, has a newer one", "old", matching(first), fault.PreconditionFailed},
+			{"must have a version, is absent", "new-3", matching(second), fault.PreconditionFailed},
 		} {
 			_, _, err := s.Put(t.Context(), limited(t, tc.policy, 9), tc.when)
 			require.Equal(t, tc.want, fault.CodeOf(err), "%s: %v", tc.name, err)
@@ -114,7 +114,7 @@ func TestPut(t *testing.T) {
 		require.ErrorAs(t, err, &f)
 		current, err := s.Get(t.Context(), "old")
 		require.NoError(t, err)
-		require.Equal(t, current.ETag(), f.Extra["etag"], "the error carries the current ETag")
+		require.Equal(t, current.ETag(), f.Extra["etag"], "the error contains the current ETag")
 	})
 
 	t.Run("concurrent conditional writes: one succeeds", func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestDelete(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, created)
 	require.Greater(t, again.Version, second.Version)
-	require.NotEqual(t, second.ETag(), again.ETag(), "the same content with another version")
+	require.NotEqual(t, second.ETag(), again.ETag(), "the same content with a different version")
 }
 
 func TestList(t *testing.T) {
@@ -217,7 +217,7 @@ func TestList(t *testing.T) {
 		if cursor = next; cursor == "" {
 			break
 		}
-		require.Len(t, page, 3, "only the last page may have fewer")
+		require.Len(t, page, 3, "only the last page may have fewer than limit")
 	}
 	slices.Sort(got)
 	require.Equal(t, want, got)

@@ -1,15 +1,15 @@
--- Decides one check of one bucket whose tick is 1 µs, the most common check. See
--- buckets.lua for several buckets.
+-- Decides one check of one bucket with a tick of 1 µs. This is the most common check; buckets.lua
+-- is for several buckets.
 --
 -- KEYS  1 state
--- ARGV  1 rule      " 0\n" and the rule's definition, as they stand in the state
+-- ARGV  1 rule      " 0\n" and the rule's definition, exactly as in the state
 --       2 limit
---       3 capacity  the highest debt, in units (see prelude.lua)
+--       3 capacity  the maximum debt, in units (see prelude.lua)
 --       4 charge    the units that the cost adds to the debt
 --       5 now       µs, in tests; otherwise absent
--- Reply the debt before the charge. The check was charged if capacity - debt allows it.
---       nil: nothing was changed, and decide.lua must decide: the state was written under another
---       rule, or the server's clock was set back
+-- Reply the debt before the charge. The check was charged if debt + charge <= capacity.
+--       nil: nothing was changed, and decide.lua must decide, because the state has a different
+--       rule or the server's clock was set back
 -- Requires: prelude
 
 local call, format = redis.call, string.format

@@ -1,13 +1,13 @@
--- Decides one check of several buckets whose tick is 1 µs.
+-- Decides one check of several buckets, each with a tick of 1 µs.
 --
 -- KEYS  1 state
--- ARGV  for each rule: its definition as it stands in the state, its limit, the highest debt in
+-- ARGV  for each rule: its definition exactly as in the state, its limit, the maximum debt in
 --       units (see prelude.lua), the units that the cost adds to the debt;
 --       then, in tests, the time in µs
--- Reply the debt of each rule before the charge. The check was charged if every rule has capacity
---       for it.
---       nil: nothing was changed, and decide.lua must decide: the state was written under other
---       rules, or the server's clock was set back
+-- Reply the debt of each rule before the charge. The check was charged if no rule's debt exceeds
+--       its maximum after the charge.
+--       nil: nothing was changed, and decide.lua must decide, because the state has different
+--       rules or the server's clock was set back
 -- Requires: prelude
 
 local call, format = redis.call, string.format

@@ -1,18 +1,18 @@
--- Decides one or several checks: all of their rules are charged, or none. It knows every algorithm;
--- bucket.lua, buckets.lua and decide/fast.lua answer the most common checks with less work.
+-- Decides one or more checks: all of their rules are charged, or none. It supports every algorithm;
+-- bucket.lua, buckets.lua and decide/fast.lua decide the most common checks with less work.
 --
--- KEYS  for each check: its state, then a ring for each of its rules that is a sliding_window. All
---       share a hash tag
--- ARGV  1 op       "check" | "peek" | "refund" | "log", a check of one sliding_window that
---                  decide/fast.lua answers if it can
+-- KEYS  for each check: its state, then the ring of each of its sliding_window rules. All keys have
+--       the same hash tag
+-- ARGV  1 op       "check" | "peek" | "refund" | "log": a check of one sliding_window, which
+--                  decide/fast.lua decides if possible
 --       2 now      µs, in tests; otherwise ""
---       3 checks   how many
---       4 channel  where refunds are published
---       then for each check: the id to publish, cost, 1 if its denial denies all checks or 0 in
---       shadow mode, how many rules;
+--       3 checks   the number of checks
+--       4 channel  the Pub/Sub channel for refunds
+--       then for each check: the id to publish, cost, enforced (1, or 0 in shadow mode), the number
+--       of rules;
 --       and for each of its rules: definition (see prelude.lua), limit, window µs, burst, tick µs
 -- Reply {1 allowed | 0 denied,
---       then for each check: 1 it fits | 0,
+--       then for each check: 1 its cost fits | 0,
 --       and for each of its rules: remaining, µs until full, µs until the cost fits (-1 never)}
 -- Requires: prelude, decide/fast, decide/rules
 
@@ -43,8 +43,8 @@ elseif op == 'check' then
 end
 
 if denied then
-  -- Nothing was written yet, so that reading again forgets the charges. A key's clock is written
-  -- nevertheless if the server's was set back: otherwise a key that is full would stay full.
+  -- Discards the charges, which are not written yet, by reading the states again. If the server's
+  -- clock was set back, writes the key's new offset: otherwise the key's clock would stand still.
   checks = read_checks()
   reply[1] = 0
   for _, check in ipairs(checks) do

@@ -1,5 +1,5 @@
-// Refresh generates schema.json: the schema of hashicorp/aws for the types named on its standard
-// input ("resource aws_sqs_queue", "data aws_region"), read from the npm package
+// Refresh generates schema.json: the schema of hashicorp/aws for the types on its standard input
+// ("resource aws_sqs_queue", "data aws_region"). It reads the schema from the npm package
 // @cdktn/provider-aws, which is generated from the real provider. See refresh.sh.
 package main
 
@@ -18,8 +18,8 @@ import (
 )
 
 func main() {
-	lib := flag.String("lib", "", "the package's folder lib")
-	out := flag.String("out", "schema.json", "where to write")
+	lib := flag.String("lib", "", "the npm package's `folder` lib")
+	out := flag.String("out", "schema.json", "the output `file`")
 	flag.Parse()
 	if err := run(*lib, *out, os.Stdin); err != nil {
 		fmt.Fprintln(os.Stderr, "refresh:", err)
@@ -67,7 +67,7 @@ func load(lib, folder string) (*source, error) {
 	return parse(string(raw))
 }
 
-// write writes each type on a line of its own, so that diffs are readable.
+// write writes each type on its own line, so that diffs are readable.
 func write(path, version string, provider *block, resources, data map[string]*block) error {
 	var text bytes.Buffer
 	line := func(prefix string, v any) error {

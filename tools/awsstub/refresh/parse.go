@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// The generated JavaScript has a class for each block. Each member of a class starts with a comment
-// that contains its flags, and a function for each block contains the nesting. These patterns match
-// the comments and the functions.
+// The generated JavaScript has a class and a function for each block. In the class, a comment with
+// flags precedes each member. The function contains the nesting of the members. These patterns match
+// the classes, the comments and the functions.
 var (
 	classPattern    = regexp.MustCompile(`(?m)^class (\w+) extends cdktn\.(\w+) \{`)
 	memberPattern   = regexp.MustCompile(`(?m)^\s*// (\S+) - computed: (true|false), optional: (true|false), required: (true|false)`)
@@ -29,7 +29,7 @@ type member struct {
 	set                          bool
 }
 
-// nesting is the nesting of a member, from the function of its class.
+// nesting describes how a member is nested. It is read from the function of the member's block.
 type nesting struct {
 	isBlock bool
 	mode    string // list, set, map, struct
@@ -98,7 +98,8 @@ func (s *source) class(name, base, body string) error {
 	return nil
 }
 
-// typed sets the member's type from the code below its comment.
+// typed sets the member's type from the code below its comment. It returns false if no pattern matches
+// the code.
 func (m *member) typed(code string) bool {
 	if n := newPattern.FindStringSubmatch(code); n != nil && n[2] == m.name {
 		if builtin, is := strings.CutPrefix(n[1], "cdktn."); is {

@@ -123,7 +123,7 @@ func (s *source) typeOf(m member, how nesting, known bool) any {
 	}
 }
 
-// object returns the type of an attribute that is a nested object.
+// object returns the object type of a nested attribute.
 func (s *source) object(class string) any {
 	members := map[string]any{}
 	for _, m := range s.classes[stem(class)+"OutputReference"] {

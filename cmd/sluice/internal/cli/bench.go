@@ -25,10 +25,9 @@ func (a *app) benchCommand() *cobra.Command {
 
 const benchLong = `
 
-The requests go from this machine to the API, so that the measurement includes the network. The load
-ends after --duration or --count, whichever comes first, or with Ctrl-C. With --rate, the latency of
-a call is measured from the time at which it was to begin, so that it includes the time in which the
-API stalls.`
+The latencies include the network between this machine and the API. The load ends after --duration
+or --count, whichever comes first, or with Ctrl-C. With --rate, a latency is measured from the
+scheduled start of the call, so that it includes stalls of the API.`
 
 // workload is one kind of load.
 type workload struct {
@@ -50,7 +49,7 @@ func (a *app) bench(c *cobra.Command, args cobra.PositionalArgs, w workload) *co
 		plan.Progress = func(done int, took time.Duration) { a.note("%4.0fs  %d %s", took.Seconds(), done, w.calls) }
 
 		call := w.prepare(api, given)
-		if err := call(ctx, -1); err != nil { // reports a wrong name or endpoint before the load
+		if err := call(ctx, -1); err != nil { // detects an invalid name or endpoint before the load
 			return err
 		}
 		r := load.Run(ctx, plan, call, failure)
@@ -58,11 +57,11 @@ func (a *app) bench(c *cobra.Command, args cobra.PositionalArgs, w workload) *co
 	})
 
 	f := c.Flags()
-	f.Float64Var(&plan.Rate, "rate", 0, "calls to begin per second (default: as many as --concurrency allows)")
+	f.Float64Var(&plan.Rate, "rate", 0, "calls to start per second (default: as many as --concurrency allows)")
 	f.IntVar(&plan.Concurrency, "concurrency", 8, "concurrent calls: 1 to 1000")
 	f.Var(&span, "duration", "how long to measure")
 	f.IntVar(&plan.Count, "count", 0, "number of calls after which to end (default: no limit)")
-	f.Lookup("rate").DefValue, f.Lookup("count").DefValue = "0", "0" // which pflag does not print
+	f.Lookup("rate").DefValue, f.Lookup("count").DefValue = "0", "0" // pflag does not print a zero default
 	return c
 }
 
@@ -87,7 +86,7 @@ func failure(err error) string {
 	return err.Error()
 }
 
-// runName returns a prefix for the names of one run.
+// runName returns a random prefix for the names of one run.
 func runName() string { return "bench-" + strings.ToLower(rand.Text()[:8]) }
 
 func (a *app) benchLocksCommand() *cobra.Command {
@@ -124,11 +123,11 @@ func (a *app) benchJobsCommand() *cobra.Command {
 	}
 	c := a.bench(&cobra.Command{
 		Use: "jobs QUEUE [flags]", Short: "Push and cancel jobs",
-		Long: "Push jobs that are due after --delay, and cancel them. A call is two requests. No job reaches a\n" +
-			"consumer unless --delay is short.",
+		Long: "Push jobs that are due after --delay, and cancel them. A call is two requests. Jobs reach a\n" +
+			"consumer only if --delay is short.",
 		Example: "  sluice bench jobs orders --rate 200 --duration 1m --json",
 	}, cobra.ExactArgs(1), workload{"push + cancel", prepare})
-	c.Flags().Var(&delay, "delay", "time after which a job would be due")
+	c.Flags().Var(&delay, "delay", "delay of the pushed jobs")
 	return c
 }
 
@@ -144,7 +143,7 @@ func (a *app) benchLimitsCommand() *cobra.Command {
 	}
 	c := a.bench(&cobra.Command{
 		Use: "limits POLICY [flags]", Short: "Check a policy for many keys",
-		Long:    "Check a policy, and charge it, for keys that nothing else uses. A denial counts as a success.",
+		Long:    "Check a policy, and charge it, for keys that nothing else uses. A denial is not an error.",
 		Example: "  sluice bench limits login --keys 1000 --concurrency 32",
 	}, cobra.ExactArgs(1), workload{"checks", prepare})
 	c.Flags().IntVar(&keys, "keys", 100, "number of keys")

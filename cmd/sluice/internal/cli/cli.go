@@ -54,11 +54,11 @@ the local stack, go run ./localstack up, is at http://127.0.0.1:4000.
 Exit codes:
   0  success
   1  failure
-  2  wrong usage
-  3  denied, held, or in another state
+  2  invalid command line or input
+  3  limit exceeded, lock held, or wrong state of a job or policy
   4  the job, queue or policy does not exist
   5  the API or its store is unavailable; try again
-` + "`lock run`" + ` exits with the code of its command, or with its own: see sluice lock run --help.`
+` + "`lock run`" + ` exits with the code of its command, or with a code of its own: see sluice lock run --help.`
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
@@ -75,9 +75,9 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.auth, "auth", "",
 		"aws_iam or none (default $SLUICE_AUTH, otherwise none for this machine and aws_iam for any other)")
 	f.StringVar(&a.region, "region", "",
-		"AWS region to sign for (default: that of the endpoint, otherwise that of the AWS configuration)")
+		"AWS region to sign for (default: the region in the endpoint, otherwise in the AWS configuration)")
 	f.StringVar(&a.profile, "profile", "", "profile of the AWS configuration")
-	f.Var(&a.timeout, "timeout", "time limit of one request, in addition to the time that a lock waits")
+	f.Var(&a.timeout, "timeout", "time limit of one request, not counting the wait for a lock")
 	f.BoolVar(&a.json, "json", false, "print JSON")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "print only results and errors")
 	root.AddCommand(a.lockCommand(), a.jobsCommand(), a.limitsCommand(), a.policiesCommand(), a.healthCommand(),
@@ -86,7 +86,7 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// watch records when a command starts: an error before that is one of usage.
+// watch sets a.running when a command starts: an earlier error is a usage error.
 func (a *app) watch(c *cobra.Command) {
 	run := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -120,7 +120,7 @@ func (a *app) command(
 	return c
 }
 
-// parent returns a command that only has other commands.
+// parent returns a command that only has subcommands.
 func (a *app) parent(use, short string, children ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use: use, Short: short, Args: noCommand,
@@ -130,7 +130,7 @@ func (a *app) parent(use, short string, children ...*cobra.Command) *cobra.Comma
 	return c
 }
 
-// noCommand refuses an argument of a parent, which is a command that does not exist.
+// noCommand refuses every argument of a parent: such an argument is an unknown subcommand.
 func noCommand(cmd *cobra.Command, given []string) error {
 	if len(given) == 0 {
 		return nil

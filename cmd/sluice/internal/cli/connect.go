@@ -38,7 +38,7 @@ func (a *app) connect(ctx context.Context) (*client.Client, error) {
 	return c, nil
 }
 
-// useProfile sets the credentials of a profile, and its region if no other is given.
+// useProfile sets cfg.Credentials from a profile, and cfg.Region if it is empty.
 func useProfile(ctx context.Context, cfg *client.Config, profile string) error {
 	loaded, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithSharedConfigProfile(profile))
 	if err != nil {

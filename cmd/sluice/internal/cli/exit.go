@@ -15,13 +15,13 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
-	exitDenied      = 3 // denied, held, or in another state than the call needs
+	exitDenied      = 3 // limit exceeded, lock held, or wrong state of a job or policy
 	exitNotFound    = 4
-	exitUnavailable = 5 // another try may succeed
+	exitUnavailable = 5 // a retry may succeed
 	exitInterrupted = 130
 )
 
-// usageError is the error of a command line that cannot be run.
+// usageError is the error of an invalid command line.
 type usageError struct{ error }
 
 // Unwrap returns the cause.
@@ -59,7 +59,7 @@ func (a *app) exit(ctx context.Context, err error) int {
 	return codeOf(ctx, err)
 }
 
-// lines formats an error in one line. Each of several invalid fields is in a line of its own.
+// lines formats an error in one line. If several fields are invalid, each field has its own line.
 func lines(err error) string {
 	e, ok := errors.AsType[*client.Error](err)
 	if !ok || len(e.Fields) < 2 {

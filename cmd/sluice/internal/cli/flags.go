@@ -60,7 +60,7 @@ func (i *instant) String() string {
 // Type implements pflag.Value. It names the value in the help.
 func (i *instant) Type() string { return "time" }
 
-// headers is a flag value name=value. The value may contain commas and further equals signs.
+// headers is a flag value name=value. The value may contain commas and equals signs.
 type headers map[string]string
 
 // Set implements pflag.Value. It adds one header.
@@ -82,7 +82,7 @@ func (h *headers) String() string { return "" }
 // Type implements pflag.Value. It names the value in the help.
 func (h *headers) Type() string { return "name=value" }
 
-// maxInput bounds standard input, in bytes. The API accepts less.
+// maxInput is the maximum size of standard input, in bytes. The limits of the API are lower.
 const maxInput = 64 << 20
 
 // readAll reads standard input to its end.

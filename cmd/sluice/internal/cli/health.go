@@ -17,7 +17,7 @@ import (
 func (a *app) healthCommand() *cobra.Command {
 	return a.command(&cobra.Command{
 		Use: "health", Short: "Check the dependencies of the API",
-		Long:    "Check the dependencies of the API. The exit code is 5 if one is down or unsafe.",
+		Long:    "Check the dependencies of the API. The exit code is 5 if a dependency is down or unsafe.",
 		Example: "  sluice health",
 	}, cobra.NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
 		h, err := api.Health(ctx)

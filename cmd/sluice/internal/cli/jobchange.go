@@ -104,7 +104,7 @@ func (a *app) jobsNackCommand() *cobra.Command {
 		Long:    "Reject an attempt that failed. The job is scheduled again, or is dead after its last attempt.",
 		Example: "  sluice jobs nack orders order-42 1 --error 'no stock' --delay 10m",
 	}, cobra.ExactArgs(3), nil)
-	c.Flags().StringVar(&o.Error, "error", "", "reason, which jobs get and list show")
+	c.Flags().StringVar(&o.Error, "error", "", "reason of the failure; jobs get and jobs list show it")
 	c.Flags().Var(&delay, "delay", "time until the next attempt (default: the job's backoff)")
 	c.Flags().Lookup("delay").DefValue = ""
 

@@ -24,7 +24,7 @@ func (a *app) limitsCheckCommand() *cobra.Command {
 	c := a.command(&cobra.Command{
 		Use: "check POLICY KEY [flags]", Short: "Charge a limit, and report whether the request is allowed",
 		Long: "Charge a key under every rule of a policy. The exit code is 0 if the request is allowed, and 3 if\n" +
-			"it is denied; then nothing is charged.",
+			"it is denied. A denied request is not charged.",
 		Example: "  sluice limits check login ann\n  sluice limits check export tenant-7 --cost 50 -q && ./export.sh",
 	}, cobra.ExactArgs(2), func(ctx context.Context, api *client.Client, args []string) error {
 		return a.decision(api.Check(ctx, client.Check{Policy: args[0], Key: args[1], Cost: cost}))

@@ -31,7 +31,7 @@ func (k *lockKind) register(f *pflag.FlagSet) {
 	f.BoolVar(&k.semaphore, "semaphore", false, "NAME is a semaphore")
 }
 
-// handle returns the calls for the lock or semaphore of a name.
+// handle returns the lock or semaphore with a name.
 func (k *lockKind) handle(api *client.Client, name string) (lockHandle, error) {
 	at := client.Consistency(k.consistency)
 	if !k.semaphore {
@@ -114,10 +114,11 @@ func (a *app) writeLock(out io.Writer, s client.LockState) error {
 	return t.Write(out)
 }
 
-const lockReleaseLong = `Release a lock by its token, which is SLUICE_LOCK_TOKEN under ` + "`sluice lock run`" + `.
+const lockReleaseLong = `Release a lock by its token. ` + "`sluice lock run`" + ` passes the token to
+its command in SLUICE_LOCK_TOKEN.
 
---force releases it without the token. The holders notice at their next renewal; the fence of the
-next holder is higher than theirs.`
+--force releases the lock without the token. The holders notice the release at their next renewal.
+The next holder gets a higher fence.`
 
 func (a *app) lockReleaseCommand() *cobra.Command {
 	var kind lockKind

@@ -40,7 +40,8 @@ func (r *lockRun) acquire(ctx context.Context, api *client.Client) (*client.Lock
 	return nil, err
 }
 
-// methods returns the calls that acquire the lock or permit: without waiting, and waiting.
+// methods returns the two functions that acquire the lock or permit: try does not wait, and wait
+// does.
 func (r *lockRun) methods(api *client.Client) (try, wait func(context.Context) (*client.Lock, error)) {
 	o := client.LockOptions{
 		TTL:         time.Duration(r.ttl),
@@ -64,18 +65,18 @@ func (r *lockRun) methods(api *client.Client) (try, wait func(context.Context) (
 	return try, wait
 }
 
-// closeTimeout exceeds the time that the API lets a request wait.
+// closeTimeout is longer than the 20 s that a request may wait at the API.
 const closeTimeout = 25 * time.Second
 
-// close waits until the client has released a lock that an interrupted wait was granted. Another
-// interrupt ends it.
+// close waits until the client has released a lock that the API granted after the wait was
+// interrupted. A second interrupt ends close.
 func (r *lockRun) close(ctx context.Context, api *client.Client) {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	interruptible, stop := signal.NotifyContext(ending, os.Interrupt)
 	defer stop()
 	if err := api.Close(interruptible); err != nil {
-		r.app.note("sluice: the lock may still be granted to this command; it then stays held until its TTL, %s",
+		r.app.note("sluice: the API may still grant the lock to this command; it is then held for its TTL, %s",
 			human.Duration(time.Duration(r.ttl)))
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/sluicehq/sluice/cmd/sluice/internal/human"
 )
 
-// Exit codes of lock run, in addition to those of its command.
+// Exit codes of lock run, in addition to the exit codes of its command.
 const (
 	exitNoLock    = 75 // EX_TEMPFAIL of sysexits.h: try again later
 	exitLost      = 76
@@ -29,18 +29,18 @@ const (
 
 const lockRunLong = `Wait for a lock, run a command under it, and release it.
 
-The command runs in a process group of its own, with SLUICE_LOCK_NAME, SLUICE_LOCK_TOKEN and
-SLUICE_FENCE in its environment. SLUICE_FENCE is a number that increases from holder to holder:
-pass it to the resource that the command writes to, which refuses a lower one. Signals are passed
-on to the group.
+The command runs in its own process group, with SLUICE_LOCK_NAME, SLUICE_LOCK_TOKEN and
+SLUICE_FENCE in its environment. SLUICE_FENCE is a number that is higher for each later holder.
+Pass it to the resource that the command writes to: the resource must refuse lower numbers. Signals
+are passed on to the group.
 
-The lease is renewed after each third of --ttl. If the lock is lost, because it was released by
-force or cannot be renewed, the group receives SIGTERM, and SIGKILL after --grace, before the lease
-ends. If another holder may already have the lock, it receives SIGKILL immediately. Processes that
-the command leaves running in its group are ended before the lock is released; processes in a
-session of their own are not.
+The lease is renewed after each third of --ttl. If the lease cannot be renewed, the group receives
+SIGTERM, and SIGKILL after --grace, before the lease ends. If another holder may already have the
+lock, for example after a forced release, the group receives SIGKILL immediately. If the command
+ends first, the remaining processes of its group are ended before the lock is released. Processes
+that have left the group, for example with setsid, are not ended.
 
-Exit codes: that of the command (128 + n after signal n), and
+Exit codes: the exit code of the command (128 + n after signal n), or
    75  the lock was not acquired: it is held, or the API is unreachable; the command was not run
    76  the lock was lost before the command ended
   126  the command cannot be run
@@ -88,8 +88,8 @@ func (a *app) lockRunCommand() *cobra.Command {
 
 func (r *lockRun) register(c *cobra.Command) {
 	f := c.Flags()
-	f.Var(&r.ttl, "ttl", "how long the lease lasts without a renewal: 1s to 1h")
-	f.Var(&r.wait, "wait", "how long to wait for the lock; 0 does not wait (default: no limit)")
+	f.Var(&r.ttl, "ttl", "duration of the lease without a renewal: 1s to 1h")
+	f.Var(&r.wait, "wait", "maximum wait for the lock; 0 does not wait (default: no limit)")
 	f.Lookup("wait").DefValue = ""
 	f.Var(&r.grace, "grace", "time between SIGTERM and SIGKILL (default: 5s, up to a quarter of --ttl)")
 	f.Lookup("grace").DefValue = ""
@@ -121,7 +121,7 @@ func (r *lockRun) complete(graceSet, capacitySet bool) error {
 	return nil
 }
 
-// killMargin returns how long before the end of the lease every process must have been killed.
+// killMargin returns the time between SIGKILL and the end of the lease.
 func (r *lockRun) killMargin() time.Duration {
 	return min(time.Duration(r.ttl)/20, 500*time.Millisecond)
 }
@@ -155,7 +155,7 @@ func (r *lockRun) run(ctx context.Context, api *client.Client) error {
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, group.Stopping()...) // a stopped process could not renew the lease
 	defer signal.Stop(ignored)
-	if ctx.Err() != nil { // a signal arrived before the command could receive it
+	if ctx.Err() != nil { // a signal arrived before the command started
 		interrupted := codedError{exitInterrupted, errors.New("interrupted; the command was not run")}
 		return errors.Join(interrupted, lock.Unlock(ctx))
 	}
@@ -181,7 +181,7 @@ func (r *lockRun) prepare() (*exec.Cmd, error) {
 		return nil, codedError{exitNoCommand, fmt.Errorf("the command %q does not exist", r.command[0])}
 	}
 
-	// Start requires files, so that processes that outlive the command cannot block it.
+	// group.Start requires files: a process that outlives the command could block a pipe.
 	cmd := &exec.Cmd{Path: path, Args: r.command}
 	if f, ok := r.app.Stdin.(*os.File); ok {
 		cmd.Stdin = f

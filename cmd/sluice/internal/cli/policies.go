@@ -135,7 +135,7 @@ func (a *app) policiesDeleteCommand() *cobra.Command {
 	return c
 }
 
-// matching returns the condition for an ETag, or none if it is empty.
+// matching returns the condition for an ETag, or no condition if the ETag is empty.
 func matching(etag string) []client.Condition {
 	if etag == "" {
 		return nil

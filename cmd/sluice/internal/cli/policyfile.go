@@ -11,8 +11,9 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// policyFile is the JSON form of a policy in a file. [client.Rule] ignores fields that do not
-// exist, also with DisallowUnknownFields, so that a misspelled field of a rule would be ignored.
+// policyFile is the JSON form of a policy in a file. It declares its own rules, because
+// [client.Rule] ignores unknown fields despite DisallowUnknownFields: a misspelled field would be
+// ignored.
 type policyFile struct {
 	client.Policy
 
@@ -34,8 +35,8 @@ type overrideFile struct {
 	Rules []ruleFile        `json:"rules"`
 }
 
-// readPolicy reads a policy from a file, or from standard input if path is "-". It refuses fields
-// that do not exist.
+// readPolicy reads a policy from a file, or from standard input if path is "-". It refuses unknown
+// fields.
 func (a *app) readPolicy(name, path string) (client.Policy, error) {
 	source, read := path, func() ([]byte, error) { return os.ReadFile(path) } //nolint:gosec // the user's own file
 	if path == "-" {
@@ -82,7 +83,8 @@ func (f policyFile) policy() client.Policy {
 	return p
 }
 
-// toRules converts rules. It keeps nil, which in an override means the rules of the policy.
+// toRules converts rules. It returns nil for nil: an override without rules uses the rules of the
+// policy.
 func toRules(files []ruleFile) []client.Rule {
 	if files == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicehq/sluice/cmd/sluice/internal/table"
 )
 
-// print writes v as JSON with --json, otherwise what text writes.
+// print writes v as JSON if --json is set. Otherwise it calls text to write the output.
 func (a *app) print(v any, text func(io.Writer) error) error {
 	if !a.json {
 		return text(a.Stdout)
@@ -18,7 +18,7 @@ func (a *app) print(v any, text func(io.Writer) error) error {
 	return writeJSON(a.Stdout, v)
 }
 
-// printLine writes v as JSON with --json, otherwise a formatted line.
+// printLine writes v as JSON if --json is set, otherwise a formatted line.
 func (a *app) printLine(v any, format string, args ...any) error {
 	return a.print(v, func(out io.Writer) error {
 		_, err := fmt.Fprintf(out, format+"\n", args...)
@@ -40,8 +40,8 @@ func (a *app) note(format string, args ...any) {
 	}
 }
 
-// colour reports whether to write colours to w: to a terminal, unless NO_COLOR is set
-// (https://no-color.org).
+// colour reports whether to write colours to w: w is a terminal, TERM is not "dumb" and NO_COLOR is
+// not set (https://no-color.org).
 func (a *app) colour(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok || a.Getenv("NO_COLOR") != "" || a.Getenv("TERM") == "dumb" {
@@ -58,7 +58,8 @@ func number(n int64) table.Cell { return right(strconv.FormatInt(n, 10)) }
 
 func right(text string) table.Cell { return table.Cell{Text: text, Right: true} }
 
-// maxColumn is the width of the longest text in a table. --json and jobs get print whole texts.
+// maxColumn is the maximum number of characters of an error in a table. --json and jobs get print
+// the whole error.
 const maxColumn = 60
 
 func truncate(s string) string {

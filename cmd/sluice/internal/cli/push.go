@@ -25,7 +25,7 @@ type push struct {
 	lines                                  bool
 }
 
-const pushLong = `Push a job, which is sent to the queue's SQS queue when it is due.
+const pushLong = `Push a job. Sluice sends it to the SQS queue of QUEUE when it is due.
 
 PAYLOAD is JSON. If it is - or missing, it is read from standard input. With --lines, each line of
 standard input is the payload of one job; the jobs are pushed in batches.
@@ -46,8 +46,8 @@ func (a *app) jobsPushCommand() *cobra.Command {
 			return p.one(ctx, q, append(args[1:], "-")[0])
 		}
 		if len(args) > 1 || p.job.ID != "" {
-			return usageError{errors.New("--lines excludes PAYLOAD and --id: " +
-				"each line is the payload of a job with an ID of its own")}
+			return usageError{errors.New("--lines cannot be combined with PAYLOAD or --id: " +
+				"each line is the payload of a job with its own ID")}
 		}
 		return p.many(ctx, q)
 	})
@@ -62,18 +62,18 @@ func (p *push) register(c *cobra.Command) {
 	f.StringVar(&p.job.ID, "id", "", "ID of the job (default: random)")
 	f.IntVar(&p.job.MaxAttempts, "max-attempts", 0,
 		"1 to 100; with more than 1, the consumer acknowledges the job (default: 1)")
-	f.Var(&p.ackTimeout, "ack-timeout", "how long an attempt may take before the next one is scheduled")
-	f.Var(&p.backoff, "backoff", "longest wait after the first attempt; it doubles with each attempt, with full jitter")
-	f.Var(&p.backoffMax, "backoff-max", "longest wait between attempts")
+	f.Var(&p.ackTimeout, "ack-timeout", "time limit of an attempt; then the next attempt is scheduled")
+	f.Var(&p.backoff, "backoff", "maximum wait after the first attempt; it doubles with each attempt, with full jitter")
+	f.Var(&p.backoffMax, "backoff-max", "maximum wait between attempts")
 	f.Var(&p.expiresAt, "expires-at", "drop the job if it was not sent before this time")
 	f.StringVar(&p.job.Group, "group", "", "message group, for a FIFO queue")
-	f.Var(&p.headers, "header", "header, which becomes a message attribute; may be repeated")
+	f.Var(&p.headers, "header", "header, sent as a message attribute; may be repeated")
 	f.BoolVar(&p.job.Durable, "durable", false, "write the job to DynamoDB before the push returns")
 	f.BoolVar(&p.lines, "lines", false, "push a job for each line of standard input")
 	for _, name := range []string{"delay", "ack-timeout", "backoff", "backoff-max"} {
 		f.Lookup(name).DefValue = ""
 	}
-	f.Lookup("max-attempts").DefValue = "0" // which pflag does not print
+	f.Lookup("max-attempts").DefValue = "0" // pflag does not print a zero default
 	c.MarkFlagsMutuallyExclusive("delay", "run-at")
 }
 
@@ -87,7 +87,8 @@ func (p *push) complete() {
 	}
 }
 
-// payload returns text, or standard input for "-", which must be one JSON value.
+// payload returns text, or standard input if text is "-". It refuses a payload that is not one JSON
+// value.
 func (a *app) payload(text string) (json.RawMessage, error) {
 	raw := []byte(text)
 	if text == "-" {
@@ -97,7 +98,7 @@ func (a *app) payload(text string) (json.RawMessage, error) {
 		}
 	}
 	if !json.Valid(raw) {
-		return nil, usageError{errors.New(`the payload is not JSON; a text needs quotes of its own: '"text"'`)}
+		return nil, usageError{errors.New(`the payload is not JSON; a JSON string needs double quotes: '"text"'`)}
 	}
 	return json.RawMessage(raw), nil
 }
@@ -125,7 +126,7 @@ func (p *push) one(ctx context.Context, q *client.Queue, text string) error {
 func (p *push) warn(r client.Receipt) {
 	switch {
 	case r.PayloadDiffers:
-		p.app.note("sluice: a job with the ID %s and another payload already exists; nothing was enqueued", r.ID)
+		p.app.note("sluice: a job with the ID %s and a different payload already exists; nothing was enqueued", r.ID)
 	case r.Duplicate:
 		p.app.note("sluice: a job with the ID %s already exists; nothing was enqueued", r.ID)
 	}
@@ -134,7 +135,7 @@ func (p *push) warn(r client.Receipt) {
 	}
 }
 
-// many pushes a job for each line that is not blank.
+// many pushes a job for each line of standard input that is not blank.
 func (p *push) many(ctx context.Context, q *client.Queue) error {
 	input, err := p.app.readAll()
 	if err != nil {
@@ -173,7 +174,7 @@ type pushReport struct {
 	Results []client.Receipt `json:"results"`
 }
 
-// report prints the results, and returns an error if a job was refused.
+// report prints the results, and returns an error if a job failed.
 func (p *push) report(results []client.PushResult) error {
 	report := pushReport{Results: make([]client.Receipt, 0, len(results))}
 	var failed []error

@@ -15,7 +15,7 @@ import (
 
 func (a *app) jobsStatsCommand() *cobra.Command {
 	return a.command(&cobra.Command{
-		Use: "stats [QUEUE]", Short: "Count the jobs of every queue, or of one",
+		Use: "stats [QUEUE]", Short: "Count the jobs of every queue, or of one queue",
 		Example: "  sluice jobs stats\n  sluice jobs stats orders --json",
 	}, cobra.MaximumNArgs(1), func(ctx context.Context, api *client.Client, args []string) error {
 		if len(args) == 1 {
@@ -64,7 +64,7 @@ func statsRow(q client.QueueStats) []table.Cell {
 func (a *app) jobsPauseCommand() *cobra.Command {
 	var until instant
 	c := a.command(&cobra.Command{
-		Use: "pause QUEUE [flags]", Short: "Stop sending the jobs of a queue, which still accepts jobs",
+		Use: "pause QUEUE [flags]", Short: "Pause the dispatch of a queue; it still accepts jobs",
 		Example: "  sluice jobs pause orders --until 2h",
 	}, cobra.ExactArgs(1), func(ctx context.Context, api *client.Client, args []string) error {
 		stats, err := api.Queue(args[0]).Pause(ctx, until.Time)
@@ -90,13 +90,13 @@ func (a *app) jobsRedriveCommand() *cobra.Command {
 		Example: "  sluice jobs redrive orders --limit 100     # the oldest\n" +
 			"  sluice jobs redrive orders order-42 order-43",
 	}, cobra.MinimumNArgs(1), nil)
-	c.Flags().IntVar(&o.Limit, "limit", 0, "how many of the oldest jobs to redrive, up to 10000 (default 1000)")
-	c.Flags().Lookup("limit").DefValue = "0" // which pflag does not print
+	c.Flags().IntVar(&o.Limit, "limit", 0, "maximum number of jobs, the oldest first; up to 10000 (default 1000)")
+	c.Flags().Lookup("limit").DefValue = "0" // pflag does not print a zero default
 
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		o.IDs = args[1:]
 		if len(o.IDs) > 0 && o.Limit != 0 {
-			return usageError{errors.New("IDs and --limit exclude each other")}
+			return usageError{errors.New("IDs and --limit cannot be combined")}
 		}
 		api, err := a.connect(cmd.Context())
 		if err != nil {

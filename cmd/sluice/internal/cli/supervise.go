@@ -12,7 +12,7 @@ import (
 )
 
 // supervise passes signals on until the command has ended. It ends the group if the lock is lost,
-// and when the command leaves processes behind.
+// and after the command has ended.
 func (r *lockRun) supervise(lock *client.Lock, g *group.Group, signals <-chan os.Signal) {
 	for {
 		select {
@@ -30,8 +30,8 @@ func (r *lockRun) supervise(lock *client.Lock, g *group.Group, signals <-chan os
 	}
 }
 
-// graceLeft returns how long the group may take to end: the grace, but no longer than the lease
-// lasts, and no time at all if another holder may have the lock.
+// graceLeft returns the time that the group may take to end: --grace, but at most the rest of the
+// lease. It returns 0 if another holder may have the lock.
 func (r *lockRun) graceLeft(lock *client.Lock) time.Duration {
 	err := lock.Err()
 	if errors.Is(err, client.ErrStolen) || errors.Is(err, client.ErrForced) || errors.Is(err, client.ErrLockNotHeld) {
@@ -52,7 +52,7 @@ func (r *lockRun) finish(ctx context.Context, lock *client.Lock, g *group.Group)
 		err = fmt.Errorf("the lock was lost before the command ended (exit code %d): %w", code, err)
 		return codedError{exitLost, err}
 	case err != nil:
-		r.app.note("sluice: the lock is not released and stays held until its TTL: %v", err)
+		r.app.note("sluice: the lock could not be released and is held until its TTL has passed: %v", err)
 	}
 	if code == 0 {
 		return nil

@@ -10,7 +10,7 @@ func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// adopt makes this process the parent of orphans of the group, so that it can reap them. The first
-// process of a container often does not reap orphans, and a dead process still belongs to the group
-// until it is reaped.
+// adopt makes this process the parent of the orphans of the group, so that it can reap them. A dead
+// process belongs to the group until it is reaped, and PID 1 of a container often does not reap
+// orphans.
 func adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }

@@ -4,9 +4,9 @@ package group
 
 import "syscall"
 
-// attributes returns the attributes of the command. Unlike on Linux, the command is not killed with
-// this process.
+// attributes returns the attributes of the command. Unlike on Linux, the kernel does not kill the
+// command when this process is killed.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// adopt does nothing: the first process of the system reaps orphans.
+// adopt does nothing: PID 1 reaps orphans.
 func adopt() {}

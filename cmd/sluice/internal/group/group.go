@@ -1,7 +1,7 @@
-// Package group runs a command in a process group of its own, and ends the group: the command, its
-// children and their children.
+// Package group runs a command in its own process group, and ends the group: the command and all
+// its descendants.
 //
-// It does not reach a process that leaves the group, as a daemon does with setsid.
+// It does not end a process that has left the group, for example a daemon that has called setsid.
 package group
 
 import (
@@ -21,11 +21,11 @@ type Group struct {
 }
 
 // Start starts cmd. Its standard streams must be files or nil, so that a process that outlives the
-// command cannot block the wait for it.
+// command cannot block cmd.Wait.
 //
 // If standard input is a terminal and this process is in its foreground, the group becomes the
-// foreground: it receives keys such as Ctrl-C, and may read. On Linux the kernel kills the command
-// if this process is killed.
+// foreground process group: it receives signals such as Ctrl-C, and may read from the terminal. On
+// Linux the kernel kills the command if this process is killed.
 func Start(cmd *exec.Cmd) (*Group, error) {
 	g := &Group{cmd: cmd, exited: make(chan struct{}), restore: func() {}}
 	attributes := attributes()
@@ -37,8 +37,8 @@ func Start(cmd *exec.Cmd) (*Group, error) {
 	adopt()
 	started := make(chan error, 1)
 	go func() {
-		// The kernel kills the command when the thread that started it ends, so that the thread
-		// must not end before the command.
+		// With Pdeathsig, the kernel kills the command when the thread that started it ends. So the
+		// thread must not end before the command.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -70,12 +70,13 @@ func (g *Group) ExitCode() int {
 	return g.cmd.ProcessState.ExitCode()
 }
 
-// End ends the group: with SIGTERM, and with SIGKILL those processes that still run after grace. It
-// returns when no process is left, and makes this process the foreground of the terminal again.
+// End sends SIGTERM to the group, and SIGKILL if a process still runs after grace. It returns when
+// no process is left, at the latest killWait after SIGKILL. It makes this process the foreground of
+// the terminal again.
 func (g *Group) End(grace time.Duration) {
 	defer g.restore()
 	if grace > 0 && g.Signal(syscall.SIGTERM) == nil {
-		g.wake() // a stopped process does not handle SIGTERM
+		g.wake() // a stopped process would not handle SIGTERM
 		if g.waitEmpty(grace) {
 			return
 		}
@@ -85,14 +86,14 @@ func (g *Group) End(grace time.Duration) {
 }
 
 const (
-	// killWait bounds the wait for killed processes. A process in uninterruptible sleep can take
-	// longer.
+	// killWait is the maximum wait for the end of killed processes. A process in uninterruptible
+	// sleep can take longer.
 	killWait = 2 * time.Second
 	// poll is the interval at which the group is checked for processes.
 	poll = 5 * time.Millisecond
 )
 
-// waitEmpty waits until the group has no process, and reports false if that takes longer than
+// waitEmpty waits until the group has no process. It reports false if a process is left after
 // limit.
 func (g *Group) waitEmpty(limit time.Duration) bool {
 	deadline := time.NewTimer(limit)

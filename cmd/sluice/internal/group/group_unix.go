@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Signal sends a signal to every process of the group. It returns an error if the group has none.
+// Signal sends a signal to every process of the group. It returns an error if the group has no
+// process.
 func (g *Group) Signal(s os.Signal) error {
 	number, ok := s.(syscall.Signal)
 	if !ok {
@@ -47,7 +48,8 @@ func (g *Group) alive() bool {
 	return syscall.Kill(-g.pgid, 0) == nil
 }
 
-// inForeground reports whether f is a terminal whose foreground is the group of this process.
+// inForeground reports whether f is a terminal whose foreground process group is the group of this
+// process.
 func inForeground(f *os.File) bool {
 	foreground, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
 	return err == nil && foreground == unix.Getpgrp()
@@ -57,8 +59,9 @@ func takeForeground(a *syscall.SysProcAttr, terminal *os.File) {
 	a.Foreground, a.Ctty = true, int(terminal.Fd())
 }
 
-// regainForeground makes the group of this process the foreground of the terminal. The kernel would
-// stop a background process that does so with SIGTTOU, unless it ignores the signal.
+// regainForeground makes the group of this process the foreground of the terminal. The kernel sends
+// SIGTTOU to a background process that makes this call. If the process does not ignore the signal,
+// it stops.
 func regainForeground(terminal *os.File) {
 	signal.Ignore(syscall.SIGTTOU)
 	defer signal.Reset(syscall.SIGTTOU)

@@ -16,8 +16,8 @@ const (
 
 var errDuration = errors.New(`must be a number with a unit, such as 500ms, 90s, 5m, 1h30m, 2d or 1w`)
 
-// ParseDuration parses a duration like time.ParseDuration, with days and weeks in addition:
-// "1d12h". The only number without a unit is 0.
+// ParseDuration parses a duration as time.ParseDuration does, with two more units, days and weeks:
+// "1d12h". Every number except 0 needs a unit.
 func ParseDuration(text string) (time.Duration, error) {
 	rest, negative := strings.CutPrefix(strings.TrimSpace(text), "-")
 	if rest == "" {
@@ -82,7 +82,7 @@ func pair(d, large time.Duration, largeName string, small time.Duration, smallNa
 	return out
 }
 
-// When formats the distance of t from now: "in 5m", "3s ago", "now".
+// When formats the time from now to t: "in 5m", "3s ago", "now".
 func When(t, now time.Time) string {
 	switch d := t.Sub(now).Round(time.Millisecond); {
 	case d >= time.Second:
@@ -94,8 +94,8 @@ func When(t, now time.Time) string {
 	}
 }
 
-// Instant formats t in the time zone of now, with its distance from now: "2026-01-02 15:04:05 (in
-// 5m)". The zero time is "-".
+// Instant formats t in the time zone of now, followed by the result of When: "2026-01-02 15:04:05
+// (in 5m)". The zero time is "-".
 func Instant(t, now time.Time) string {
 	if t.IsZero() {
 		return "-"

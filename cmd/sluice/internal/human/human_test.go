@@ -48,7 +48,7 @@ func TestDuration(t *testing.T) {
 		}
 	})
 
-	t.Run("is parsed again with the precision of its smaller unit", func(t *testing.T) {
+	t.Run("parses to the same duration, within its smaller unit", func(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {
 			d := time.Duration(rapid.Int64Range(0, int64(1000*day)).Draw(t, "d"))

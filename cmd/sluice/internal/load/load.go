@@ -1,5 +1,4 @@
-// Package load makes calls at a rate or with a number of concurrent calls, and measures their
-// latency.
+// Package load makes calls at a fixed rate or with a fixed concurrency, and measures their latency.
 package load
 
 import (
@@ -14,12 +13,11 @@ import (
 type Plan struct {
 	// Rate is the number of calls that begin per second. Zero means as many as Concurrency allows.
 	Rate float64
-	// Concurrency bounds the number of concurrent calls.
+	// Concurrency is the maximum number of concurrent calls.
 	Concurrency int
-	// Duration is the time after which the load ends.
+	// Duration is the maximum duration of the load.
 	Duration time.Duration
-	// Count is the number of calls after which the load ends, unless Duration has passed before.
-	// Zero means no limit.
+	// Count is the maximum number of calls. Zero means no limit.
 	Count int
 	// Progress is called about once a second with the number of calls that have ended. It may be
 	// nil.
@@ -34,15 +32,15 @@ type Result struct {
 	Seconds float64        `json:"seconds"`
 	PerSec  float64        `json:"per_second"`
 
-	// P50, P90, P99 and Max are latencies in ms of the calls that succeeded. With a rate they are
-	// measured from the time at which a call was to begin, so that they include stalls.
+	// P50, P90, P99 and Max are latencies in ms of the calls that succeeded. With a rate, a latency
+	// is measured from the scheduled start of the call, so that it includes stalls.
 	P50 float64 `json:"p50_ms"`
 	P90 float64 `json:"p90_ms"`
 	P99 float64 `json:"p99_ms"`
 	Max float64 `json:"max_ms"`
 }
 
-// Run makes calls until the plan or ctx ends, and waits for the last one. The function call
+// Run makes calls until the plan or ctx ends, and waits for the last call. The function call
 // receives the number of the call, from 0. The function name returns the name under which an error
 // is counted.
 func Run(ctx context.Context, plan Plan, call func(ctx context.Context, n int) error, name func(error) string) Result {
@@ -70,7 +68,7 @@ func Run(ctx context.Context, plan Plan, call func(ctx context.Context, n int) e
 	return r.result(time.Since(started))
 }
 
-// ticket is a call and the time at which it is to begin.
+// ticket is a call with its scheduled start.
 type ticket struct {
 	n   int
 	due time.Time
@@ -126,7 +124,7 @@ func (r *recorder) record(due time.Time, err error) {
 	r.took = append(r.took, took)
 }
 
-// report calls progress once a second until it is stopped.
+// report calls progress once a second until the caller calls stop.
 func (r *recorder) report(started time.Time, progress func(int, time.Duration)) (stop func()) {
 	if progress == nil {
 		return func() {}

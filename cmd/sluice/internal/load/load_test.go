@@ -17,7 +17,7 @@ func text(err error) string { return err.Error() }
 
 func TestRun(t *testing.T) {
 	t.Parallel()
-	t.Run("begins calls at the rate and measures from then", func(t *testing.T) {
+	t.Run("starts calls at the rate and measures from the scheduled start", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			r := load.Run(t.Context(), load.Plan{Rate: 10, Concurrency: 5, Duration: 10 * time.Second},
@@ -42,7 +42,7 @@ func TestRun(t *testing.T) {
 					return nil
 				}, text)
 			require.InDelta(t, 1000, r.Max, 1)
-			require.Greater(t, r.P90, 100.0, "those that had to wait behind it count as slow")
+			require.Greater(t, r.P90, 100.0, "the calls that waited for the slow call are slow too")
 		})
 	})
 

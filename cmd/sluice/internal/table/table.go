@@ -12,7 +12,7 @@ type Colour string
 
 // The colours of a cell.
 const (
-	Plain  Colour = "" // the terminal's own
+	Plain  Colour = "" // the terminal's default
 	Dim    Colour = "2"
 	Bold   Colour = "1"
 	Red    Colour = "31"
@@ -49,7 +49,7 @@ func New(colour bool, header ...string) *Table {
 	return t
 }
 
-// Row appends a row. Control characters in its texts become spaces.
+// Row appends a row. It replaces control characters in the texts with spaces.
 func (t *Table) Row(cells ...Cell) {
 	for i := range cells {
 		cells[i].Text = oneLine(cells[i].Text)
@@ -87,8 +87,7 @@ func (t *Table) Write(w io.Writer) error {
 	return err
 }
 
-// Paint returns the text with the escape sequences for a colour, or unchanged if colours are not
-// wanted.
+// Paint returns the text with the escape sequences for a colour, or unchanged if wanted is false.
 func Paint(wanted bool, c Colour, text string) string {
 	if !wanted || c == Plain || text == "" {
 		return text
@@ -96,8 +95,8 @@ func Paint(wanted bool, c Colour, text string) string {
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
-// oneLine replaces control characters. A text from another party, such as a job's error, could
-// otherwise control the terminal.
+// oneLine replaces control characters with spaces. Otherwise an untrusted text, such as a job's
+// error, could control the terminal.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {

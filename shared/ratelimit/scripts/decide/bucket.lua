@@ -1,9 +1,8 @@
--- Token buckets, and GCRA, which is the same algorithm. decide/rules.lua describes the functions.
+-- Token buckets and GCRA, which are the same algorithm. decide/rules.lua describes the functions.
 --
--- The numbers of a bucket are its debt in units (see prelude.lua) and its lag: the debt is that of
--- an instant which is lag µs, less than a tick, before the state's last. r.debt is the debt at
--- r.drained.
--- Requires: decide/fast
+-- The numbers of a bucket are its debt in units (see prelude.lua) and its lag in µs. The stored
+-- debt was drained until the state's last minus lag, because only whole ticks drain: lag is less
+-- than a tick. In r, debt is the debt at the time drained. Requires: decide/fast
 
 local bucket = {columns = 2}
 
@@ -17,7 +16,7 @@ function bucket.open(r, stored, at)
   local debt = 0
   if elapsed < stored[1] / stored.limit then debt = max(0, stored[1] - elapsed * stored.limit) end
 
-  -- Units of the stored rule's window become as many of the new rule's.
+  -- Converts the debt to the new rule's units: the same cost has a different number of units.
   if stored.window ~= r.window or stored.tick ~= r.tick then
     local ticks = stored.window / stored.tick
     local cost = floor(debt / ticks)

@@ -1,13 +1,13 @@
--- Sliding window counters. They weigh the cost charged to the previous window by the part of that
--- window which still overlaps the sliding one. decide/rules.lua describes the functions.
+-- Sliding window counters. The cost of the previous window counts in proportion to the overlap of
+-- that window with the sliding window. decide/rules.lua describes the functions.
 --
--- The numbers of a counter are the current window's start in µs, the cost that was charged to it,
--- and the cost that was charged to the window before.
+-- The numbers of a counter are the start of the current window in µs, the cost charged to the
+-- current window, and the cost charged to the previous window.
 -- Requires: decide/fast
 
 local counter = {columns = 3}
 
--- Returns the costs of the current and the previous window at an instant.
+-- Returns the costs charged to the current and to the previous window at a time.
 local function windows(stored, at, window)
   local start = at - at % window
   if stored[1] == start then return stored[2], stored[3] end
@@ -19,14 +19,15 @@ function counter.open(r, stored, at)
   r.start, r.current, r.previous = at - at % r.window, 0, 0
   if stored and stored.window == r.window then
     r.current, r.previous = windows(stored, at, r.window)
-  elseif stored then -- all that the stored window still counts is charged to the new rule's
+  elseif stored then -- charges the cost in the stored sliding window to the new current window
     local current, previous = windows(stored, at, stored.window)
     r.current = current + ceil(previous * ((stored.window - at % stored.window) / stored.window))
   end
   r.elapsed = floor((at - r.start) / r.tick) -- in ticks
 end
 
--- Returns the first tick of a window at which a cost fits next to that of the previous window.
+-- Returns the first tick of a window at which its cost fits, given the cost of the window before
+-- it.
 local function first_tick(r, previous, cost)
   if previous == 0 then return 0 end
   return max(0, r.ticks - floor((r.limit - cost) * r.ticks / previous))

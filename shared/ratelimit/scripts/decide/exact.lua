@@ -1,14 +1,14 @@
--- Exact windows, which keep every admitted instant in a ring. decide/rules.lua describes the
--- functions.
+-- Exact windows, which keep an entry for every admitted check in a ring. decide/rules.lua describes
+-- the functions.
 --
 -- The numbers of an exact window are
 --   head   the slot of the oldest entry in the ring
---   len    how many entries the ring has
---   size   how many entries the ring has space for
+--   len    the number of entries in the ring
+--   size   the number of entries that the ring has space for
 --   base   the running total before the oldest entry
 --   total  the running total after the newest entry
--- exact.write makes the changes of the call in the ring. Until then r.added has the entries to
--- append and r.rewritten the entry that replaces the newest.
+-- exact.write writes the changes to the ring. Before, r.added contains the entries to append, and
+-- r.rewritten the replacement for the newest entry.
 -- Requires: decide/fast, decide/ring
 
 local exact = {columns = 5}
@@ -36,7 +36,7 @@ function exact.wait(r, cost, at)
   if over <= 0 then return 0 end
 
   local i = first_index(r, function(k) return total_of(r, k) - r.base >= over end)
-  if i == r.len then return r.window end -- an entry that this call adds must leave the window first
+  if i == r.len then return r.window end -- entries that this call adds must leave the window first
   return read_entry(r, i) + r.window - at
 end
 
@@ -45,7 +45,7 @@ function exact.charge(r, cost, at)
   r.added[#r.added + 1] = {instant = at, total = r.total}
 end
 
--- Takes the cost from the newest entries.
+-- Subtracts the cost from the newest entries.
 function exact.refund(r, cost)
   local total = max(r.base, r.total - cost)
   local i = first_index(r, function(k) return total_of(r, k) >= total end)

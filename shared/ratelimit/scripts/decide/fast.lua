@@ -1,6 +1,6 @@
--- The first part of decide.lua: one check of one exact window that the state was written under. It
--- replies as decide.lua does, with fewer commands and without the tables and functions of the other
--- parts. In every other case it changes nothing and leaves the check to them.
+-- The fast path of decide.lua: decides one check of one exact window whose definition is the same
+-- as in the state. The reply is the same as from the other parts, with fewer commands and less
+-- work. In every other case this part changes nothing, and the other parts decide.
 --
 -- Defines now, op, floor, ceil, max and min for the parts after it.
 -- Requires: prelude
@@ -22,12 +22,13 @@ define ${RULE} ARGV[9]
 define ${LIMIT} ARGV[10]
 define ${WINDOW} ARGV[11]
 
--- The five numbers of an exact window, with the character after each: see decide/exact.lua.
+-- The length of an exact window's five numbers (see decide/exact.lua). Each has 16 columns and a
+-- separator after it.
 define ${NUMBERS_LENGTH} 85
 define $number(state, start, nth) $column(state, start + nth * 17) + 0
 
--- An exact window's keys are kept for 5/4 of the window, so that their time to live is renewed only
--- once in each quarter of it.
+-- An exact window's keys have a TTL of 5/4 of the window. It is therefore enough to renew the TTL
+-- once in each quarter of the window.
 define $quarter(instant, window) floor(instant * 4 / window)
 
 if op == 'log' then
@@ -40,8 +41,8 @@ if op == 'log' then
     local head, len = $number(state, start, 0), $number(state, start, 1)
     local size, base, total = $number(state, start, 2), $number(state, start, 3), $number(state, start, 4)
 
-    -- Passes over the entries that have left the window. Eight are enough, unless more have left it
-    -- since the last call.
+    -- Skips the entries that have left the window since the last call. If these are eight or more,
+    -- the other parts decide.
     local bytes = ''
     if len > 0 and now >= written then
       bytes = redis.call('GETRANGE', ${RING}, head * ${ENTRY_BYTES}, min(head + 8, size) * ${ENTRY_BYTES} - 1)
@@ -57,7 +58,7 @@ if op == 'log' then
     end
     local live, over = len - ended, total - base + cost - limit
 
-    -- The cost fits, and the ring has space for one entry more and is not to be made smaller.
+    -- The cost fits, and the ring has space for another entry and need not shrink.
     if over <= 0 and len > 0 and ended < read and live < size and not $oversized(size, live) then
       head = (head + ended) % size
       total = total + cost
@@ -76,7 +77,7 @@ if op == 'log' then
       return {1, 1, limit - (total - base), window, 0}
     end
 
-    -- The cost does not fit until the oldest entry leaves the window.
+    -- The cost does not fit now, but fits when the oldest entry leaves the window.
     if over > 0 and ended < read and oldest_total - base >= over then
       local from = ((head + len - 1) % size) * ${ENTRY_BYTES}
       local newest = redis.call('GETRANGE', ${RING}, from, from + ${ENTRY_BYTES} - 1)

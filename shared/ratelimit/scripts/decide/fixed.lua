@@ -1,6 +1,6 @@
--- Fixed windows, which are aligned to the epoch. decide/rules.lua describes the functions.
+-- Fixed windows, which are aligned to the Unix epoch. decide/rules.lua describes the functions.
 --
--- The numbers of a fixed window are its start in µs and the cost that was charged to it.
+-- The numbers of a fixed window are its start in µs and the cost charged to it.
 -- Requires: decide/fast
 
 local fixed = {columns = 2}

@@ -1,12 +1,12 @@
 -- The ring of an exact window: see prelude.lua for its entries and decide/exact.lua for its fields.
--- An index counts the entries from the oldest, 0.
+-- Index 0 is the oldest entry.
 --
 -- Defines read_entry, total_of, first_index, write_entry and resize.
 -- Requires: prelude, decide/fast
 
 define $slot(r, i) ((r.head + i) % r.size) * ${ENTRY_BYTES}
 
--- Returns the instant of an entry and the running total after it modulo 2^32.
+-- Returns the time of an entry and the running total after it, modulo 2^32.
 local function read_entry(r, i)
   local from = $slot(r, i)
   local bytes = redis.call('GETRANGE', r.key, from, from + ${ENTRY_BYTES} - 1)
@@ -15,15 +15,15 @@ local function read_entry(r, i)
   return $instant(a, b, c, d, e, f, g), $total(h, j, k, l)
 end
 
--- Returns the running total after an entry. The totals of live entries differ by less than 2^32, so
--- that the base tells how often the stored one has wrapped.
+-- Returns the running total after an entry. The entry stores it modulo 2^32. It exceeds r.base by
+-- less than 2^32, so r.base and the stored value determine it.
 local function total_of(r, i)
   local _, total = read_entry(r, i)
   return r.base + (total - r.base) % ${TOTALS}
 end
 
--- Returns the first index for which test returns true, or the number of entries. If it is true for
--- an index, it must be for all greater ones.
+-- Binary search: returns the first index for which test returns true, or the number of entries.
+-- test must be monotonic: false up to an index, then true.
 local function first_index(r, test)
   local low, high = 0, r.len
   while low < high do
@@ -39,9 +39,9 @@ local function write_entry(r, i, instant, total)
   redis.call('SETRANGE', r.key, $slot(r, i), entry)
 end
 
--- Makes the ring a tenth larger than the entries it needs space for, but not larger than the limit,
--- and moves its entries to its start. So an entry takes less than 16 bytes of allocated memory, and
--- a ring that grows copies each entry a few times in all.
+-- Resizes the ring to need entries plus 10 %, but not above the limit, and moves its entries to its
+-- start. The 10 % make resizes rare while the ring grows, and keep the allocated memory below 16
+-- bytes for each entry.
 local function resize(r, need)
   local size = max(need, min(r.limit, max(16, need + ceil(need / 10))))
   local entries, wrapped = '', max(0, r.head + r.len - r.size)

@@ -1,16 +1,16 @@
 -- Reads the arguments of decide.lua.
 --
--- A check is a table: id, cost, enforced, state (see decide/state.lua) and rules. Checks of one key
--- share their state and their rules. A rule has its definition, limit, window, burst and tick, its
--- window in ticks, the key of its ring, and its algorithm, which is a table of functions:
---   columns             how many numbers the state has for the rule
---   open(r, stored, at) sets the fields of r from a stored line, or from nil
+-- A check is a table: id, cost, enforced, state (see decide/state.lua) and rules. Checks of the
+-- same key share their state and their rules. A rule is a table: definition, limit, window, burst,
+-- tick, ticks (the window in ticks), key (of its ring) and algorithm. An algorithm is a table:
+--   columns             the number of numbers in a stored line
+--   open(r, stored, at) sets the fields of r from its stored line, or from nil if there is none
 --   wait(r, cost, at)   returns the µs until the cost fits: 0 now, -1 never
 --   charge(r, cost, at) and refund(r, cost) change the fields
 --   remaining(r)        returns the cost that fits now
---   reset(r, at)        returns the µs until nothing is charged any more
+--   reset(r, at)        returns the µs until the rule is full: no charge uses its capacity
 --   numbers(r, at)      returns the numbers to store
---   write(r)            writes the ring, before numbers; only exact windows have one
+--   write(r)            writes the ring; is called before numbers; only exact windows have it
 -- at is the key's clock in µs.
 --
 -- Defines read_checks.
@@ -20,8 +20,8 @@ local algorithms = {
   token_bucket = bucket, gcra = bucket, fixed_window = fixed, sliding_window_counter = counter, sliding_window = exact,
 }
 
--- Returns the rule that the five arguments from a on describe, opened in a state. ring is the key
--- of its ring, if it has one.
+-- Returns the rule that ARGV[a] to ARGV[a + 4] describe, with its fields read from state. ring is
+-- the key of its ring if it is an exact window.
 local function open_rule(a, name, algorithm, state, ring)
   local r = {
     definition = ARGV[a], algorithm = algorithms[algorithm], limit = tonumber(ARGV[a + 1]),

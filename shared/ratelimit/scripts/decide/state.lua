@@ -1,14 +1,17 @@
 -- Reads and writes the state of a key: see prelude.lua for its format.
 --
--- A state is a table: key; now, the key's clock; offset, as in the format; rewound, true if the
--- server's clock was set back since it was written; and rules, the stored lines by rule's name. A
--- line has the rule's algorithm, limit, window and tick, when the state was written (last), and
--- the numbers as an array.
+-- A state is a table:
+--   key      the Redis key
+--   now      the time on the key's clock, in µs
+--   offset   as in the format
+--   rewound  true if the server's clock was set back after the last write
+--   rules    the stored lines, by the rule's name. A line is a table: algorithm, limit, window,
+--            tick, last (the time of the last write), and the numbers as an array.
 --
 -- Defines read_state and write_states.
 -- Requires: decide/fast
 
--- Returns the state of a key. Text in another format is no state.
+-- Returns the state of a key. If there is none, or if its format is unknown, it has no rules.
 local function read_state(key)
   local state = {key = key, now = now, offset = 0, rules = {}}
   local last, offset, lines = string.match(redis.call('GET', key) or '', '^ *(%d+) +(%d+)\n(.*)$')
@@ -33,7 +36,7 @@ local function read_state(key)
   return state
 end
 
--- Writes the state and the rings of a check's key. A key whose rules are all full is deleted.
+-- Writes the state and the rings of a check, or deletes them if all rules are full.
 local function write_state(check)
   local state, ttl, rings = check.state, 0, {}
   local text = {string.format('%16.0f %.0f\n', state.now, state.offset)}
@@ -61,7 +64,7 @@ local function write_state(check)
   for _, key in ipairs(rings) do redis.call('PEXPIRE', key, ms) end
 end
 
--- Writes the states of checks, each once.
+-- Writes the states of checks. A state that several checks share is written once.
 local function write_states(checks)
   local written = {}
   for _, check in ipairs(checks) do

@@ -21,7 +21,7 @@ func (f *fixture) payload(t testing.TB, id string) json.RawMessage {
 }
 
 func TestAcknowledge(t *testing.T) {
-	t.Run("an attempt that is not awaited is a conflict", func(t *testing.T) {
+	t.Run("acknowledging an attempt that awaits no acknowledgement is a conflict", func(t *testing.T) {
 		f := start(t)
 		f.post(t, jobsPath, object{"payload": 1, "id": "waits", "max_attempts": 3, "delay_ms": 60_000})
 		f.post(t, jobsPath, object{"payload": 1, "id": "sent", "max_attempts": 3})
@@ -32,11 +32,11 @@ func TestAcknowledge(t *testing.T) {
 			attempt int
 			state   string
 		}{
-			"a job that was never sent":    {"waits", 1, "scheduled"},
-			"an attempt ahead":             {"sent", 2, "awaiting_ack"},
-			"the last attempt, not yet":    {"sent", 3, "awaiting_ack"},
-			"a job that asks for no ack":   {"fire-and-forget", 1, "dispatched"},
-			"an attempt beyond all of its": {"sent", 100, "awaiting_ack"},
+			"a job that was never sent":                {"waits", 1, "scheduled"},
+			"an attempt that was not sent yet":         {"sent", 2, "awaiting_ack"},
+			"the last attempt, which was not sent yet": {"sent", 3, "awaiting_ack"},
+			"a job that needs no ack":                  {"fire-and-forget", 1, "dispatched"},
+			"an attempt above max_attempts":            {"sent", 100, "awaiting_ack"},
 		} {
 			for _, call := range []string{"ack", "nack"} {
 				t.Run(call+" of "+name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestAcknowledge(t *testing.T) {
 		require.Equal(t, "succeeded", a.Body["state"])
 	})
 
-	t.Run("a nack schedules the next attempt, and the last one ends the job", func(t *testing.T) {
+	t.Run("a nack schedules the next attempt; a nack of the last attempt makes the job dead", func(t *testing.T) {
 		f := start(t)
 		f.post(t, jobsPath, object{"payload": 1, "id": "a", "max_attempts": 2})
 		f.deliver(t, 1)
@@ -78,7 +78,7 @@ func TestAcknowledge(t *testing.T) {
 }
 
 func TestChange(t *testing.T) {
-	t.Run("a job that is being dispatched is a conflict", func(t *testing.T) {
+	t.Run("changing a job that is being dispatched is a conflict", func(t *testing.T) {
 		f := start(t)
 		f.post(t, jobsPath, object{"payload": 1, "id": "a"})
 		f.claim(t, 1)
@@ -91,7 +91,7 @@ func TestChange(t *testing.T) {
 		}
 	})
 
-	t.Run("a reschedule keeps the ID, a cancel ends the job", func(t *testing.T) {
+	t.Run("a reschedule keeps the ID; a cancel ends the job", func(t *testing.T) {
 		f := start(t)
 		f.post(t, jobsPath, object{"payload": 1, "id": "a", "delay_ms": 60_000})
 		changed := f.Want(t, http.StatusOK, http.MethodPatch, jobsPath+"/a",
@@ -101,12 +101,12 @@ func TestChange(t *testing.T) {
 		require.Equal(t, "canceled", f.Want(t, http.StatusOK, http.MethodDelete, jobsPath+"/a", nil).Body["state"])
 		require.Equal(t, "canceled", f.Want(t, http.StatusOK, http.MethodGet, jobsPath+"/a", nil).Body["state"])
 		require.Equal(t, "canceled", f.Want(t, http.StatusOK, http.MethodPost, jobsPath,
-			object{"payload": 1, "id": "a"}).Body["state"], "its id is not free yet")
+			object{"payload": 1, "id": "a"}).Body["state"], "the ID is still in use")
 	})
 }
 
 func TestList(t *testing.T) {
-	t.Run("every job once, whatever the page size", func(t *testing.T) {
+	t.Run("returns each job once, for every page size", func(t *testing.T) {
 		f := start(t)
 		for id := range strings.SplitSeq("abcdefghij", "") {
 			f.post(t, jobsPath, object{"payload": id, "id": id, "delay_ms": 60_000})
@@ -137,7 +137,7 @@ func TestList(t *testing.T) {
 }
 
 func TestQueue(t *testing.T) {
-	t.Run("is counted, paused and resumed", func(t *testing.T) {
+	t.Run("can be counted, paused and resumed", func(t *testing.T) {
 		f := start(t)
 		f.post(t, jobsPath, object{"payload": 1, "delay_ms": 60_000})
 		paused := f.Want(t, http.StatusOK, http.MethodPost, "/v1/queues/orders/pause", nil)
@@ -152,12 +152,12 @@ func TestQueue(t *testing.T) {
 		require.Len(t, f.Want(t, http.StatusOK, http.MethodGet, "/v1/queues", nil).Body["queues"], 2)
 	})
 
-	t.Run("FIFO: has groups and shorter IDs", func(t *testing.T) {
+	t.Run("FIFO: jobs have groups and shorter IDs", func(t *testing.T) {
 		f := start(t)
 		longest := strings.Repeat("i", delayqueue.MaxFIFOID)
 		f.post(t, fifoJobsPath, object{"payload": 1, "id": longest, "group": strings.Repeat("g", delayqueue.MaxGroup)})
 		f.post(t, fifoJobsPath, object{"payload": 1, "group": "a!~"})
-		f.post(t, fifoJobsPath, object{"payload": 1}) // a group of its own
+		f.post(t, fifoJobsPath, object{"payload": 1}) // gets its own group
 		f.post(t, jobsPath, object{"payload": 1, "id": longest + "i"})
 		shown := f.Want(t, http.StatusOK, http.MethodGet, fifoJobsPath+"/"+longest, nil)
 		require.Equal(t, strings.Repeat("g", delayqueue.MaxGroup), shown.Body["group"])
@@ -165,12 +165,12 @@ func TestQueue(t *testing.T) {
 			body  object
 			field string
 		}{
-			"an id that leaves no room":   {object{"id": longest + "i"}, "id"},
-			"a group with a space":        {object{"group": "a b"}, "group"},
-			"a group that is not ASCII":   {object{"group": "é"}, "group"},
-			"a group that is too long":    {object{"group": strings.Repeat("g", delayqueue.MaxGroup+1)}, "group"},
-			"a group of control letters":  {object{"group": "\x00"}, "group"},
-			"an id by header, and so too": {object{"id": strings.Repeat("i", 129)}, "id"},
+			"an id that is too long for FIFO":  {object{"id": longest + "i"}, "id"},
+			"a group with a space":             {object{"group": "a b"}, "group"},
+			"a group that is not ASCII":        {object{"group": "é"}, "group"},
+			"a group that is too long":         {object{"group": strings.Repeat("g", delayqueue.MaxGroup+1)}, "group"},
+			"a group with a control character": {object{"group": "\x00"}, "group"},
+			"an id of 129 characters":          {object{"id": strings.Repeat("i", 129)}, "id"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				c.body["payload"] = 1
