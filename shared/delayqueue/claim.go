@@ -66,8 +66,8 @@ func (q *Queues) Claim(ctx context.Context, queue string, shard, limit int, leas
 		claims.NextDue = fromUnixMS(next)
 	}
 	for row := rows[3:]; len(row) >= 2; row = row[2:] {
-		// An unreadable record is skipped so that it does not block the other jobs. Each claim's
-		// lease lapses, and after MaxLapses lapses the job becomes dead.
+		// Skip an unreadable record, so that it does not block the other jobs. Its leases lapse,
+		// and after MaxLapses of them the job becomes dead.
 		if job, err := q.parseClaimed(shard, text(row[0]), text(row[1])); err == nil {
 			claims.Jobs = append(claims.Jobs, job)
 		}

@@ -2,8 +2,8 @@
 // under a lease.
 //
 // A job is in exactly one of five places: due, leased, awaiting its acknowledgement, dead or done.
-// A single script makes each move between two places, so exactly one of two concurrent moves
-// succeeds. Redis' clock decides when a job is due: no job is claimed earlier.
+// A single script makes each move between two places, so exactly one of two concurrent moves of a
+// job succeeds. Redis' clock decides when a job is due: no job is claimed earlier.
 //
 // # Usage
 //

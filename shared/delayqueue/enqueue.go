@@ -35,8 +35,8 @@ func (q *Queues) Enqueue(ctx context.Context, queue string, jobs []Job) []Result
 }
 
 // EnqueueAccepted enqueues jobs that were already normalized and accepted, such as jobs from the
-// outbox. It does not check them again, so it never rejects an accepted job, for example because
-// its due time is now after its ExpiresAt.
+// outbox. It does not check them again. It therefore also accepts a job whose due time is now after
+// its ExpiresAt.
 func (q *Queues) EnqueueAccepted(ctx context.Context, queue string, jobs []Job) []Result {
 	results := make([]Result, len(jobs))
 	for i := range jobs {

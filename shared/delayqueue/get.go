@@ -30,7 +30,8 @@ func (q *Queues) Get(ctx context.Context, queue, id string) (Info, error) {
 	})
 }
 
-// find calls try for each shard that may contain the job, until try does not return [ErrNotFound].
+// find calls try for each shard that may contain the job, until try returns anything except
+// [ErrNotFound].
 func (q *Queues) find(ctx context.Context, queue, id string, try func(shard int) (Info, error)) (Info, error) {
 	if err := checkJobName(queue, id); err != nil {
 		return Info{}, err

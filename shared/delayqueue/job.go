@@ -52,8 +52,8 @@ const (
 	MaxPayloadDepth = 256
 	// MaxAttempts is the maximum of [Job.MaxAttempts].
 	MaxAttempts = 100
-	// MinAckTimeout and MaxAckTimeout bound [Job.AckTimeout]. The maximum is the maximum visibility
-	// timeout of SQS, 12 hours.
+	// MinAckTimeout and MaxAckTimeout bound [Job.AckTimeout]. MaxAckTimeout is the maximum
+	// visibility timeout of SQS.
 	MinAckTimeout = time.Second
 	MaxAckTimeout = 12 * time.Hour
 	// MaxBackoff is the maximum of [Backoff.Initial] and [Backoff.Max].
@@ -70,8 +70,8 @@ const (
 	// MaxFIFOID is the maximum length of a job ID on a FIFO queue. The deduplication ID consists of
 	// the job ID, the attempt and the number of redrives, and SQS limits it to 128 characters.
 	MaxFIFOID = 116
-	// MaxBatch is the maximum limit of Claim and Maintain, and the maximum number of IDs of one
-	// Redrive.
+	// MaxBatch is the maximum of the argument limit of Claim and Maintain, and the maximum number
+	// of IDs of one Redrive.
 	MaxBatch = 500
 	// MaxPage is the maximum number of jobs on a page of List.
 	MaxPage = 200
@@ -134,7 +134,7 @@ type Backoff struct {
 	// places: 1 to MaxMultiplier. Defaults to 2.
 	Multiplier float64
 	// Jitter makes each delay random. It is true in DefaultBackoff, which replaces a zero Backoff.
-	// If any other field is set, Jitter is false unless the caller sets it.
+	// If the caller sets any other field, Jitter keeps the caller's value.
 	Jitter bool
 }
 

@@ -74,9 +74,9 @@ func (q *Queues) AllShards() int {
 	return max(q.cfg.Shards, slices.Max(append([]int{1}, q.layouts.counts...)))
 }
 
-// allShards returns AllShards. It calls Register first if the shard counts are not cached or are
-// too old. If Register fails, it uses the old counts, because a Redis that is out of memory can
-// still be read.
+// allShards returns the result of AllShards. It calls Register first if the shard counts are not
+// cached or are too old. If Register fails, it uses the old counts, because a Redis that is out of
+// memory can still be read.
 func (q *Queues) allShards(ctx context.Context) (int, error) {
 	if !q.registered() {
 		if err := q.Register(ctx); err != nil && q.layoutCount() == 0 {

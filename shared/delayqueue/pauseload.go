@@ -122,8 +122,8 @@ func (q *Queues) readPauseMark(ctx context.Context, queue string, shard int) (st
 	return mark, err
 }
 
-// loadPause reads the pause of a queue and stores it in a shard. If the shard's mark is no longer
-// mark, it stores nothing and returns false.
+// loadPause reads the pause of a queue and stores it in a shard. If the shard's mark differs from
+// the argument mark, it stores nothing and returns false.
 func (q *Queues) loadPause(ctx context.Context, queue string, shard int, mark string,
 	read ReadPause) (stored bool, err error) {
 	pause, err := read(ctx)

@@ -51,7 +51,7 @@ func race(t *testing.T, cfg Config, prepare func(q *Queues, queue, id string), a
 func one(t *testing.T) func(q *Queues, queue, id string, aWon, bWon bool) {
 	t.Helper()
 	return func(_ *Queues, _, _ string, aWon, bWon bool) {
-		require.NotEqual(t, aWon, bWon, "exactly one call succeeds")
+		require.NotEqual(t, aWon, bWon, "exactly one wins")
 	}
 }
 

@@ -33,14 +33,14 @@ import (
 //	T<traceparent>
 
 // attributes is the third part of a record. Together with the payload, it is the content of a job.
-// Enqueuing an existing ID with equal content is a plain duplicate, even if the trace differs.
+// [Enqueued.Differs] compares the content only, and not the trace.
 type attributes struct {
 	Group   string            `json:"g,omitempty"`
 	Headers map[string]string `json:"h,omitempty"`
 }
 
 // appendRecord appends the part of a new job's record that follows the due time.
-// scripts/enqueue.lua adds the part before it and the due time.
+// scripts/enqueue.lua adds everything up to the due time.
 func (c *codec) appendRecord(b []byte, j *Job) ([]byte, error) {
 	return c.appendContent(append(j.appendOptions(append(b, " 0"...)), "\n\n"...), j)
 }

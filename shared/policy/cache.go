@@ -17,11 +17,10 @@ type Getter interface {
 
 // CacheConfig configures a [Cache].
 type CacheConfig struct {
-	// MaxAge is the time after which the cache reads a policy again, so a change takes effect on
-	// every instance within MaxAge. Defaults to 3 s.
+	// MaxAge is the time after which the cache reads a policy again. A change takes effect on every
+	// instance within this time. Defaults to 3 s.
 	MaxAge time.Duration
-	// MaxAbsent is the time after which the cache looks for an absent policy again. Defaults to 1
-	// s.
+	// MaxAbsent is the time after which the cache reads an absent policy again. Defaults to 1 s.
 	MaxAbsent time.Duration
 	// RefreshWait is the maximum time that a call waits for the store if the cache has an expired
 	// version of the policy. Defaults to 100 ms.
@@ -47,7 +46,7 @@ func (c CacheConfig) withDefaults() CacheConfig {
 	return c
 }
 
-// Cache holds the policies that an instance uses, and reads each again after MaxAge. While the
+// Cache holds the policies that an instance uses, and reads each again when it expires. While the
 // store is unavailable or slow, the cache returns the last version that it read.
 type Cache struct {
 	store  Getter
@@ -91,7 +90,7 @@ func (c *Cache) Get(ctx context.Context, name string) (Cached, error) {
 		return last.policy, last.notFound
 	}
 
-	var overdue <-chan time.Time // nil, which blocks forever, unless last is usable
+	var overdue <-chan time.Time // nil, which blocks forever, if last is not usable
 	if last.usable() {
 		timer := time.NewTimer(c.cfg.RefreshWait)
 		defer timer.Stop()

@@ -49,8 +49,7 @@ var (
 	errNotFound    = fault.New(fault.PolicyNotFound, "no policy has this name")
 )
 
-// newCache returns a cache with the default configuration, and its store with version 1 of a
-// policy.
+// newCache returns a cache with the default configuration. Its store holds version 1 of a policy.
 func newCache() (*policy.Cache, *fakeStore) {
 	s := &fakeStore{}
 	s.set(1, nil, 0)

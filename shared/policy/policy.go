@@ -14,7 +14,7 @@ const (
 	GCRA                 Algorithm = "gcra"
 )
 
-// Mode selects whether a policy enforces its limits.
+// Mode selects how a policy applies its limits.
 type Mode string
 
 // The modes. The default is Enforce.
@@ -30,7 +30,7 @@ type OnUnavailable string
 
 // The fallbacks. The default is UnavailableLocal.
 const (
-	UnavailableLocal OnUnavailable = "local" // count in the instance's memory, with LocalShare of each limit
+	UnavailableLocal OnUnavailable = "local" // count in the instance's memory, and grant LocalShare of each limit
 	UnavailableAllow OnUnavailable = "allow" // allow every check
 	UnavailableDeny  OnUnavailable = "deny"  // deny every check
 )
@@ -89,7 +89,7 @@ func (r Rule) Capacity() int64 {
 // WorstCase returns the maximum number of cost units that the rule can admit in an interval of one
 // window's length. With the limit L:
 //
-//   - fixed_window: 2L, of which L at the end of one window and L at the start of the next.
+//   - fixed_window: 2L, half of it at the end of one window and half at the start of the next.
 //   - sliding_window: L.
 //   - sliding_window_counter: 2L - 1, because it assumes that the previous window's units were
 //     spread evenly.

@@ -16,8 +16,8 @@ type Settings struct {
 }
 
 // For returns the settings that apply to key, with defaults filled in. At most one override
-// applies: the override for exactly that key or, without one, the override with the longest
-// matching prefix.
+// applies: the override for exactly that key, otherwise the override with the longest matching
+// prefix.
 func (p *Policy) For(key string) Settings {
 	s := Settings{
 		Mode: p.Mode, Rules: p.Rules, OnUnavailable: p.OnUnavailable, LocalShare: p.LocalShare,

@@ -7,8 +7,8 @@ import "time"
 const MaxExact = int64(1) << 53
 
 // Tick returns the time resolution of the rule's arithmetic: the smallest of 1 µs, 1 ms and 1 s
-// that divides the window and keeps the products below [MaxExact]. It returns 0 if none of them
-// does; the rule is then invalid.
+// that divides the window and keeps the products below [MaxExact]. If there is none, Tick returns
+// 0, and the rule is invalid.
 func (r Rule) Tick() time.Duration {
 	most := max(r.Capacity(), r.Limit)
 	for _, tick := range [...]time.Duration{time.Microsecond, time.Millisecond, time.Second} {

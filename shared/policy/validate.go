@@ -15,7 +15,7 @@ const (
 	MaxRules       = 8
 	MaxWindow      = 366 * 24 * time.Hour
 	MaxLimit       = 1_000_000_000
-	MaxExactLimit  = 100_000 // Limit of a SlidingWindow, which stores every admitted check
+	MaxExactLimit  = 100_000 // for a SlidingWindow, which stores every admitted check
 	MaxDescription = 1024    // bytes
 	MaxOverrides   = 1000
 	MaxKey         = 512 // bytes

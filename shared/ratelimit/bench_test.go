@@ -16,7 +16,7 @@ import (
 )
 
 // BenchmarkCheck measures checks and, as the baseline, a script that returns a constant, with 1
-// caller and with 64. Compare results of the same run only. bench/ measures other limiters.
+// caller and with 64. Compare only results of the same run. bench/ measures other limiters.
 func BenchmarkCheck(b *testing.B) {
 	r := redistest.Single(b)
 	conn, err := redisconn.Open(redisconn.Config{URLs: []string{r.URL}, PoolSize: 64})

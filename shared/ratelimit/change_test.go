@@ -41,7 +41,7 @@ func TestRuleChange(t *testing.T) {
 					"%s: a peek changes nothing", where)
 				require.Equal(t, tc.next, s.allows(t, 0, newCheck(where, 1, after)), where)
 				v = s.do(t, 2*micros(minute), opPeek, newCheck(where, 1, after))
-				require.Equal(t, tc.wantAfterReset, v.rules[0].remaining, "%s: the rule is full two windows later", where)
+				require.Equal(t, tc.wantAfterReset, v.rules[0].remaining, "%s: full after two windows", where)
 			}
 		}
 	})

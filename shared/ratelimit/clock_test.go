@@ -21,12 +21,12 @@ func TestServerClock(t *testing.T) {
 			v := s.do(t, 0, opCheck, c) // a day earlier
 			require.False(t, v.fits, algorithm)
 			require.Positive(t, v.rules[0].retry)
-			require.LessOrEqual(t, v.rules[0].retry, micros(2*minute), "%s: the day is not added to the retry time", algorithm)
+			require.LessOrEqual(t, v.rules[0].retry, micros(2*minute), "%s: retry excludes the day", algorithm)
 			require.True(t, s.allows(t, v.rules[0].retry, c), "%s: a unit fits after retry on the new clock", algorithm)
 
 			full := s.do(t, v.rules[0].retry, opPeek, c).rules[0].reset
 			require.LessOrEqual(t, full, micros(2*minute))
-			require.EqualValues(t, 10, s.exhaust(t, v.rules[0].retry+full, c), "%s: all units fit after reset", algorithm)
+			require.EqualValues(t, 10, s.exhaust(t, v.rules[0].retry+full, c), "%s: all fit after reset", algorithm)
 		}
 	})
 

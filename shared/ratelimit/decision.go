@@ -39,7 +39,7 @@ type Decision struct {
 
 // RuleDecision is the result of one rule in a [Decision].
 type RuleDecision struct {
-	Rule       policy.Rule // as applied: if an instance counted locally, with its share of the limit
+	Rule       policy.Rule // as applied: with the local share of its limit, if counted in memory
 	Remaining  int64
 	ResetAfter time.Duration
 	RetryAfter time.Duration
@@ -63,7 +63,7 @@ func (d *Decision) Err() error {
 	return err
 }
 
-// Tightest returns the rule whose numbers are copied to the decision, or nil if it has no rules.
+// Tightest returns the rule whose numbers are in the decision, or nil if d has no rules.
 func (d *Decision) Tightest() *RuleDecision {
 	var tightest *RuleDecision
 	for i := range d.Rules {

@@ -2,7 +2,7 @@
 // several rules for each key, and all-or-nothing charging. The state is in Redis. While Redis is
 // unavailable, by default each instance counts in its own memory and grants a share of each limit.
 //
-// A [Limiter] needs only a Redis client, any client of go-redis:
+// A [Limiter] needs only a Redis client of go-redis:
 //
 //	limiter := ratelimit.FromClient(ctx, redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"}))
 //	exports := policy.Policy{Name: "export", Rules: []policy.Rule{

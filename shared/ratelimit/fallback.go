@@ -8,7 +8,7 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// outageRetry is the RetryAfter of a denial by on_unavailable "deny".
+// outageRetry is the RetryAfter of a denial by OnUnavailable "deny".
 const outageRetry = time.Second
 
 // fallback decides each charge by its policy's OnUnavailable, while Redis is unavailable. As in

@@ -118,7 +118,7 @@ func TestDecide(t *testing.T) {
 		}
 	})
 
-	// throttled #27, #26: EXPIRE 0 deletes the key.
+	// throttled #27, #26: EXPIRE with 0 s deletes the key.
 	t.Run("window of a millisecond: counts", func(t *testing.T) {
 		t.Parallel()
 		s := onRedis(t)
@@ -139,7 +139,7 @@ func TestDecide(t *testing.T) {
 				key := fmt.Sprint(algorithm, limit)
 				one := newCheck(key, 1, newRule(algorithm, limit, minute))
 				require.Equal(t, limit, s.exhaust(t, 0, one), key)
-				require.Equal(t, limit, s.exhaust(t, 10*micros(minute), one), "%s: the whole limit fits again 10 windows later", key)
+				require.Equal(t, limit, s.exhaust(t, 10*micros(minute), one), "%s: ten windows later", key)
 				all := newCheck("all "+key, limit, newRule(algorithm, limit, minute))
 				require.True(t, s.allows(t, 0, all), "the whole limit in one check")
 				require.False(t, s.allows(t, 0, all))

@@ -89,7 +89,7 @@ type clocked struct {
 	now int64 // µs
 }
 
-const start = int64(1_750_000_000_000_000) // the time at which most tests start, µs; a whole second
+const start = int64(1_750_000_000_000_000) // the time at which most tests start, in µs: a whole second
 
 // onRedis returns a store on a real Redis. The test sets the clock of the store.
 func onRedis(t *testing.T) *clocked {
@@ -113,8 +113,7 @@ func (c *clocked) do(t *testing.T, after int64, op operation, check Check) verdi
 	return v[0]
 }
 
-// allows makes a check at start + after µs and reports whether it fits. A check that fits is
-// charged.
+// allows makes a check at start + after µs and reports whether it fits. If so, it is charged.
 func (c *clocked) allows(t *testing.T, after int64, check Check) bool {
 	t.Helper()
 	return c.do(t, after, opCheck, check).fits

@@ -13,8 +13,7 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// odd returns keys that collide, or whose Redis keys get different hash slots, in a faulty key
-// layout.
+// odd returns keys that would collide, or get several hash slots, under a faulty key layout.
 func odd() []string {
 	return []string{"k", "*", "}", "{", "{}", "a}b", "a}:r", "{other}", "%", "a/b", "ü €\n\x00", "r", ":r", " 1 2\n3 "}
 }
@@ -114,10 +113,10 @@ func TestCheck(t *testing.T) {
 		require.True(t, check(t, l, c).Allowed)
 
 		c.Policy.Mode = policy.Shadow
-		require.EqualValues(t, 2, check(t, l, c).Remaining, "deny and allow count nothing, shadow counts")
+		require.EqualValues(t, 2, check(t, l, c).Remaining, "deny and allow charge nothing, shadow charges")
 		d = check(t, l, c)
 		require.True(t, d.Allowed)
-		require.Equal(t, "r", d.Violated, "the rule that enforce mode would have named")
+		require.Equal(t, "r", d.Violated, "the rule that would have denied the check")
 		require.EqualValues(t, 2, d.Remaining, "a violation is not charged")
 
 		c.Policy.Mode = policy.Enforce
@@ -171,7 +170,7 @@ func TestDecisionErr(t *testing.T) {
 
 	denied.RetryAfter = Never
 	require.ErrorAs(t, denied.Err(), &f)
-	require.Zero(t, f.RetryAfter, "0 for Never")
+	require.Zero(t, f.RetryAfter, "0 if RetryAfter is Never")
 	require.NoError(t, (&Decision{Allowed: true, Violated: "hourly"}).Err(), "allowed in shadow mode")
 }
 

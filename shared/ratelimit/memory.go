@@ -89,7 +89,7 @@ func (k *memoryKey) stateOf(r policy.Rule) ruleState {
 }
 
 // copyForCharging clones the states of each charge. Charges of the same key share one clone, so
-// each charge applies on top of the earlier ones.
+// each charge applies after the earlier charges.
 func copyForCharging(charges []charge, from []states) []states {
 	out := make([]states, len(charges))
 	for i, c := range charges {

@@ -7,7 +7,7 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// decidedByMode reports whether the mode is deny or allow, which need no count.
+// decidedByMode reports whether the mode is deny or allow. These modes count nothing.
 func decidedByMode(c charge) bool { return c.Mode == policy.Deny || c.Mode == policy.Allow }
 
 // modeDecision returns the decision of a policy that denies or allows every check.
@@ -23,7 +23,7 @@ func modeDecision(c charge) Decision {
 	return decide(c, v)
 }
 
-// decideInRedis decides charges in Redis, except for modes deny and allow, which need no count.
+// decideInRedis decides charges in Redis, except charges in mode deny or allow.
 func (l *Limiter) decideInRedis(ctx context.Context, op operation, charges []charge) ([]Decision, bool, error) {
 	counting, denied := charges, false
 	if slices.ContainsFunc(charges, decidedByMode) {

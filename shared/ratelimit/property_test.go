@@ -30,7 +30,7 @@ func stores(t *testing.T, at int64) map[string]*clocked {
 	return out
 }
 
-// newCharge returns an enforced charge of one unit to the key of a run of rapid.Check.
+// newCharge returns an enforced charge of one unit. Each run of a property has its own key.
 func newCharge(run int, rules ...policy.Rule) charge {
 	c := newCheck(strconv.Itoa(run), 1, rules...)
 	return c.charge()

@@ -121,8 +121,8 @@ func (s *redisStore) fastPath(op operation, charges []charge) operation {
 	return op
 }
 
-// signature returns prefix and the definition of a rule, with which its line in the state starts. A
-// line with a different start was written under a different definition.
+// signature returns prefix and the definition of a rule. The rule's line in the state starts with
+// its definition; a line that starts differently was written under a different definition.
 func signature(prefix string, r policy.Rule) string {
 	b := make([]byte, 0, 96)
 	b = append(append(append(append(append(b, prefix...), r.Name...), ' '), r.Algorithm...), ' ')

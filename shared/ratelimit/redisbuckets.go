@@ -11,7 +11,7 @@ import (
 )
 
 // decideBuckets decides a charge whose rules are all buckets, with bucket.lua or buckets.lua.
-// decided is false if bucketArguments does not support a rule, or if the state needs decide.lua.
+// decided is false if these scripts do not support the rules or the state.
 func (s *redisStore) decideBuckets(ctx context.Context, c charge) (v verdict, decided bool, err error) {
 	buckets, args, ok := bucketArguments(c)
 	if !ok {
@@ -61,7 +61,7 @@ func bucketArguments(c charge) (buckets []bucket, args []any, ok bool) {
 	return buckets, args, true
 }
 
-// readDebts sets used of each bucket to its debt before the charge, from a bucket script's reply.
+// readDebts reads a bucket script's reply: the debt of each bucket before the charge.
 func readDebts(buckets []bucket, reply any) error {
 	switch debts := reply.(type) {
 	case int64:
@@ -80,7 +80,7 @@ func readDebts(buckets []bucket, reply any) error {
 	return nil
 }
 
-// chargeBuckets repeats the script's decision: it charges all buckets if the cost fits in each.
+// chargeBuckets repeats the script's decision: it charges all buckets if the cost fits in all.
 func chargeBuckets(buckets []bucket, cost int64) verdict {
 	v := verdict{fits: true, rules: make([]numbers, len(buckets))}
 	for i := range buckets {

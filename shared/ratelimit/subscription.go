@@ -15,7 +15,7 @@ import (
 const invalidChannel = "sluice:limits:changed"
 
 const (
-	// resubscribeDelay is the pause before subscribing again after a subscription broke.
+	// resubscribeDelay is the pause between the end of a subscription and the next one.
 	resubscribeDelay = 100 * time.Millisecond
 	// maxSilence is the maximum time without a message before a PING probes the connection, and the
 	// maximum time for the answer to the PING. A connection can be dead without an error, for

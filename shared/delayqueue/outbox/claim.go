@@ -13,18 +13,18 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// unchanged is the condition of every write: nobody has written the item since it was read.
+// unchanged is the condition of every write: the item has not been written since it was read.
 const unchanged = "fence = :fence"
 
-// ClaimToSend claims an item for the process that is about to send its job to SQS. Nobody else can
-// claim it before the lease ends. Errors: [ErrClaimLost], store_unavailable.
+// ClaimToSend claims an item before the caller sends its job to SQS. No other process can claim the
+// item before the lease ends. Errors: [ErrClaimLost], store_unavailable.
 func (o *Outbox) ClaimToSend(ctx context.Context, item *Item, lease time.Duration) error {
 	return o.claim(ctx, item, Sending, lease)
 }
 
-// ClaimToMove claims an item for a process that is about to write its job, or what became of it, to
-// Redis. It takes over a claim of another mover. Errors: [ErrClaimLost], also while the job may be
-// on its way to SQS; store_unavailable.
+// ClaimToMove claims an item before the caller moves its job to Redis, changes it or cancels it. It
+// takes over an earlier claim to move. Errors: [ErrClaimLost], also if the job was sent or another
+// process may be sending it; store_unavailable.
 func (o *Outbox) ClaimToMove(ctx context.Context, item *Item, lease time.Duration) error {
 	return o.claim(ctx, item, Waiting, lease)
 }
@@ -36,7 +36,7 @@ func (o *Outbox) claim(ctx context.Context, item *Item, state State, lease time.
 	return o.update(ctx, item, state, lease)
 }
 
-// Release ends a claim. Dispatchers do not take the item before a delay has passed. Errors:
+// Release ends a claim. Dispatchers do not claim the item before the delay has passed. Errors:
 // [ErrClaimLost], store_unavailable.
 func (o *Outbox) Release(ctx context.Context, item *Item, delay time.Duration) error {
 	return o.update(ctx, item, Waiting, delay)
@@ -61,7 +61,7 @@ func (o *Outbox) update(ctx context.Context, item *Item, state State, lease time
 	return nil
 }
 
-// writeError maps the error of a conditional write.
+// writeError converts the error of a conditional write to [ErrClaimLost] or store_unavailable.
 func writeError(err error) error {
 	var refused *types.ConditionalCheckFailedException
 	switch {
@@ -74,8 +74,9 @@ func writeError(err error) error {
 	}
 }
 
-// MarkSent records that SQS accepted the job of a claimed item. The item stays, apart from the
-// waiting ones, until Redis has recorded it as well. Errors: [ErrClaimLost], store_unavailable.
+// MarkSent records that SQS accepted the job of a claimed item. It moves the item to the partitions
+// of sent jobs, where it stays until Redis has recorded the outcome. Errors: [ErrClaimLost],
+// store_unavailable.
 func (o *Outbox) MarkSent(ctx context.Context, item *Item) error {
 	sent := *item
 	sent.State, sent.SentAt, sent.leasedUntil = Sent, o.now(), time.Time{}
@@ -83,8 +84,8 @@ func (o *Outbox) MarkSent(ctx context.Context, item *Item) error {
 	return o.refile(ctx, item, sent)
 }
 
-// Change gives the job of a claimed item a new due time, and a new payload unless that is nil. It
-// ends the claim. Errors: [ErrClaimLost], store_unavailable.
+// Change sets a new due time for the job of a claimed item. If payload is not nil, it also replaces
+// the payload. It ends the claim. Errors: [ErrClaimLost], store_unavailable.
 func (o *Outbox) Change(ctx context.Context, item *Item, runAt time.Time, payload json.RawMessage) error {
 	changed := *item
 	changed.State, changed.leasedUntil = Waiting, time.Time{}
@@ -96,7 +97,7 @@ func (o *Outbox) Change(ctx context.Context, item *Item, runAt time.Time, payloa
 	return o.refile(ctx, item, changed)
 }
 
-// refile replaces an item by another version of it, which may have another key.
+// refile replaces an item with next, which may have a different key, and updates the pointer item.
 func (o *Outbox) refile(ctx context.Context, item *Item, next Item) error {
 	next.fence = item.fence + 1
 	ttl := expiry(later(next.Job.RunAt, o.now()))
@@ -146,9 +147,9 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Remove deletes a claimed or sent item. An item that no longer exists is no error. The job item
-// goes first: an interrupted removal leaves a pointer to nothing, which Put and Find recognize.
-// Errors: [ErrClaimLost], store_unavailable.
+// Remove deletes a claimed or sent item. It succeeds if the item no longer exists. It deletes the
+// job item before the pointer item. An interrupted removal therefore leaves a pointer to a missing
+// item, which Put and Find detect. Errors: [ErrClaimLost], store_unavailable.
 func (o *Outbox) Remove(ctx context.Context, item *Item) error {
 	_, err := o.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: o.name(), Key: item.key(),
@@ -161,7 +162,8 @@ func (o *Outbox) Remove(ctx context.Context, item *Item) error {
 	return o.removePointer(ctx, item.Queue, item.Job.ID, item.key())
 }
 
-// removePointer deletes the pointer of a job unless it points to another item by now.
+// removePointer deletes the pointer item of a job. If the pointer no longer holds the key target,
+// it changes nothing and returns [ErrClaimLost].
 func (o *Outbox) removePointer(ctx context.Context, queue, id string, target key) error {
 	_, err := o.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: o.name(), Key: pointerKey(queue, id),
@@ -173,8 +175,8 @@ func (o *Outbox) removePointer(ctx context.Context, queue, id string, target key
 	return writeError(err)
 }
 
-// RemoveID deletes the item of a job that SQS has accepted, whoever has claimed it. A job without
-// an item is no error. Errors: store_unavailable.
+// RemoveID deletes the item of a job that SQS has accepted, even if another process has claimed it.
+// It succeeds if the job has no item. Errors: store_unavailable.
 func (o *Outbox) RemoveID(ctx context.Context, queue, id string) error {
 	for range maxRaces {
 		pointer, err := o.get(ctx, pointerKey(queue, id))

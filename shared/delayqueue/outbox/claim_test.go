@@ -69,16 +69,16 @@ func TestClaim(t *testing.T) {
 			mine := *slow
 			require.ErrorIs(t, late(&mine), ErrClaimLost, name)
 		}
-		require.Empty(t, b.due(t, base+60_000), "the newer claim still holds")
+		require.Empty(t, b.due(t, base+60_000), "the newer claim is still valid")
 		require.NoError(t, b.MarkSent(t.Context(), next))
 	})
 
-	t.Run("to move: takes over another move, not a send", func(t *testing.T) {
+	t.Run("ClaimToMove takes over a claim to move, but not a claim to send", func(t *testing.T) {
 		b := newBox(t)
 		b.put(t, PutOptions{}, job("a", base))
 		first := b.only(t)
 		require.NoError(t, b.ClaimToMove(t.Context(), first, time.Minute))
-		require.Empty(t, b.due(t, base), "a sender waits for the end of the lease")
+		require.Empty(t, b.due(t, base), "no sender can claim the item before the lease ends")
 		second := b.find(t, "a")
 		require.NoError(t, b.ClaimToMove(t.Context(), second, time.Minute))
 		require.ErrorIs(t, b.Remove(t.Context(), first), ErrClaimLost)
@@ -87,7 +87,7 @@ func TestClaim(t *testing.T) {
 		b.claim(t, b.only(t))
 		require.ErrorIs(t, b.ClaimToMove(t.Context(), b.find(t, "a"), time.Minute), ErrClaimLost)
 		b.nowMS.Store(base + 60_000)
-		require.NoError(t, b.ClaimToMove(t.Context(), b.find(t, "a"), time.Minute), "after the sender's lease")
+		require.NoError(t, b.ClaimToMove(t.Context(), b.find(t, "a"), time.Minute), "the sender's lease has ended")
 	})
 
 	t.Run("a sent job is not claimed again", func(t *testing.T) {
@@ -106,14 +106,14 @@ func TestRelease(t *testing.T) {
 	item := b.only(t)
 	b.claim(t, item)
 	require.NoError(t, b.Release(t.Context(), item, 5*time.Second))
-	require.Empty(t, b.due(t, base+4999), "the item waits for its delay")
+	require.Empty(t, b.due(t, base+4999), "the item is not due before its delay has passed")
 	again := b.due(t, base+5000)
 	require.Len(t, again, 1)
 	b.claim(t, again[0])
 }
 
 func TestMarkSent(t *testing.T) {
-	for name, durable := range map[string]bool{"a job that is only here": false, "a durable job": true} {
+	for name, durable := range map[string]bool{"a job that is only in the outbox": false, "a durable job": true} {
 		t.Run(name+" is not due again and is moved as sent", func(t *testing.T) {
 			b := newBox(t)
 			options := PutOptions{Durable: durable}
@@ -131,7 +131,7 @@ func TestMarkSent(t *testing.T) {
 			require.Equal(t, at(base+7), items[0].SentAt)
 			require.Equal(t, job("a", base), items[0].Job)
 			again := b.existing(t, job("a", base))
-			require.Equal(t, delayqueue.Dispatched, again.State, "its ID stays in use until Redis has recorded it")
+			require.Equal(t, delayqueue.Dispatched, again.State, "the ID stays in use until Redis has recorded the job")
 			require.Equal(t, 1, again.Attempt)
 
 			require.NoError(t, b.Remove(t.Context(), items[0]))
@@ -156,8 +156,8 @@ func TestChange(t *testing.T) {
 		payload json.RawMessage
 	}{
 		"earlier":                            {base + 1000, nil},
-		"later, with another payload":        {base + 9000, json.RawMessage(`{"changed":true}`)},
-		"same time, with another payload":    {base + 5000, json.RawMessage(`null`)},
+		"later, with a new payload":          {base + 9000, json.RawMessage(`{"changed":true}`)},
+		"same time, with a new payload":      {base + 5000, json.RawMessage(`null`)},
 		"same time, with the payload it had": {base + 5000, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -179,13 +179,13 @@ func TestChange(t *testing.T) {
 					there = append(there, item.Job)
 				}
 			}
-			require.Equal(t, []delayqueue.Job{want}, there, "the job is in one place")
+			require.Equal(t, []delayqueue.Job{want}, there, "exactly one item contains the job")
 			require.Equal(t, delayqueue.Enqueued{ID: "a", State: delayqueue.Scheduled, RunAt: at(c.runAtMS),
 				Duplicate: true, Durable: true}, b.existing(t, want))
 		})
 	}
 
-	t.Run("fences a claim that read the item before", func(t *testing.T) {
+	t.Run("fences a claim by a process that read the item before the change", func(t *testing.T) {
 		b := newBox(t)
 		b.put(t, PutOptions{Durable: true}, job("a", base))
 		before := b.only(t)
@@ -205,7 +205,7 @@ func TestChange(t *testing.T) {
 		require.Empty(t, b.due(t, base+1))
 	})
 
-	t.Run("does not change a job that was sent meanwhile", func(t *testing.T) {
+	t.Run("does not change a job that was sent after it was read", func(t *testing.T) {
 		b := newBox(t)
 		b.put(t, PutOptions{Durable: true}, job("a", base))
 		before := b.find(t, "a")
@@ -217,7 +217,7 @@ func TestChange(t *testing.T) {
 }
 
 func TestRemove(t *testing.T) {
-	t.Run("twice is no error", func(t *testing.T) {
+	t.Run("a second removal succeeds", func(t *testing.T) {
 		b := newBox(t)
 		b.put(t, PutOptions{}, job("a", base))
 		item := b.only(t)
@@ -226,7 +226,7 @@ func TestRemove(t *testing.T) {
 		b.put(t, PutOptions{}, job("a", base))
 	})
 
-	t.Run("an item that was refiled meanwhile stays", func(t *testing.T) {
+	t.Run("does not remove an item that was refiled after it was read", func(t *testing.T) {
 		b := newBox(t)
 		b.put(t, PutOptions{Durable: true}, job("a", base))
 		before := b.find(t, "a")
@@ -240,14 +240,14 @@ func TestRemoveID(t *testing.T) {
 	b := newBox(t)
 	b.put(t, PutOptions{Durable: true}, job("a", base), job("b", base))
 	require.NoError(t, b.RemoveID(t.Context(), queue, "a"))
-	require.NoError(t, b.RemoveID(t.Context(), queue, "a"), "twice is no error")
+	require.NoError(t, b.RemoveID(t.Context(), queue, "a"), "a second removal succeeds")
 	require.Equal(t, []string{"b"}, ids(b.due(t, base)))
 
 	b.put(t, PutOptions{Durable: true}, job("a", base))
 	item := b.find(t, "a")
 	b.claim(t, item)
 	require.NoError(t, b.Change(t.Context(), item, at(base+1000), nil))
-	require.NoError(t, b.RemoveID(t.Context(), queue, "a"), "also after a change has refiled it")
+	require.NoError(t, b.RemoveID(t.Context(), queue, "a"), "RemoveID finds the item after Change has refiled it")
 	require.Equal(t, []string{"b"}, ids(b.due(t, base+1000)))
 }
 
@@ -255,7 +255,7 @@ func TestDynamoDBUnavailable(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	endpoint := "http://" + listener.Addr().String()
-	require.NoError(t, listener.Close()) // nobody listens there now
+	require.NoError(t, listener.Close()) // no server listens at the endpoint now
 	o := New(dynamodb.New(dynamodb.Options{
 		Region: "eu-central-1", BaseEndpoint: &endpoint,
 		Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""), Retryer: aws.NopRetryer{},

@@ -16,25 +16,26 @@ import (
 const (
 	// pageSize is the number of items that one query reads.
 	pageSize = 100
-	// countPageSize and countPages bound what Count reads of each bucket.
+	// countPageSize and countPages limit the items that Count reads in each bucket.
 	countPageSize = 250
 	countPages    = 20
 )
 
-// found is what the table has of a job.
+// found is the result of lookUp.
 type found struct {
 	item    *Item
 	pointer key // the key that the pointer item holds; nil if there is no pointer item
 }
 
-// Find reads the item of a job. It returns nil if there is none. Errors: store_unavailable.
+// Find reads the item of a job. It returns nil if the job has no item. Errors: store_unavailable.
 func (o *Outbox) Find(ctx context.Context, queue, id string) (*Item, error) {
 	f, err := o.lookUp(ctx, queue, id)
 	return f.item, err
 }
 
-// lookUp follows the pointer of a job. Another process may refile the job item between the two
-// reads, so a pointer to nothing is read again: the item is missing only if the pointer stays.
+// lookUp reads the pointer item of a job and then the job item. Another process may refile the job
+// item between the two reads. If the job item is missing, lookUp therefore reads the pointer again.
+// Only an unchanged pointer means that the job item does not exist.
 func (o *Outbox) lookUp(ctx context.Context, queue, id string) (found, error) {
 	var before key
 	for range maxRaces {
@@ -74,8 +75,8 @@ func (o *Outbox) get(ctx context.Context, key key) (map[string]types.AttributeVa
 	return out.Item, nil
 }
 
-// Due reads up to limit jobs that are due now and neither claimed nor sent, except those of some
-// queues. Errors: store_unavailable.
+// Due reads up to limit jobs that are due now and neither claimed nor sent. It skips the jobs of
+// exceptQueues. Errors: store_unavailable.
 func (o *Outbox) Due(ctx context.Context, exceptQueues []string, limit int) ([]*Item, error) {
 	now := o.now()
 	var due []*Item
@@ -90,12 +91,12 @@ func (o *Outbox) Due(ctx context.Context, exceptQueues []string, limit int) ([]*
 	return due, nil
 }
 
-// forever is after every due time.
+// forever is later than every due time.
 var forever = time.UnixMilli(1 << 50) //nolint:gochecknoglobals // a constant that Go cannot declare as one
 
-// Movable reads up to limit items of each kind that are to be moved to Redis and not claimed: sent
-// jobs, jobs that are only here, and durable jobs that are due by a given time. Errors:
-// store_unavailable.
+// Movable reads unclaimed items that must be moved to Redis. There are three kinds: sent jobs, jobs
+// that are only in the outbox, and durable jobs that are due by durableDueBy. It reads up to limit
+// items of each kind. Errors: store_unavailable.
 func (o *Outbox) Movable(ctx context.Context, durableDueBy time.Time, limit int) ([]*Item, error) {
 	now := o.now()
 	var out []*Item
@@ -113,12 +114,12 @@ func (o *Outbox) Movable(ctx context.Context, durableDueBy time.Time, limit int)
 	return out, nil
 }
 
-// selection describes items of one kind.
+// selection selects items of one kind.
 type selection struct {
 	prefix string
 	until  time.Time // the latest due time
-	free   time.Time // when no lease may hold them
-	except []string  // queues
+	free   time.Time // the time at which no lease may be active
+	except []string  // queues to skip
 }
 
 func (s *selection) query(table *string, bucket int) *dynamodb.QueryInput {
@@ -142,8 +143,8 @@ func (s *selection) query(table *string, bucket int) *dynamodb.QueryInput {
 	return in
 }
 
-// read reads up to limit items. It reads page by page, so that items which are claimed or cannot be
-// decoded do not hide the next ones.
+// read reads up to limit items of a selection. It reads as many pages as needed, because a page may
+// contain items that are claimed or cannot be decoded.
 func (o *Outbox) read(ctx context.Context, s selection, limit int) ([]*Item, error) {
 	var items []*Item
 	for bucket := range buckets {
@@ -166,8 +167,9 @@ func (o *Outbox) read(ctx context.Context, s selection, limit int) ([]*Item, err
 	return items, nil
 }
 
-// Count returns the number of jobs of a queue that are only here. It reads a bounded number of
-// items: from some thousands on the result is a lower bound. Errors: store_unavailable.
+// Count returns the number of jobs of a queue that are only in the outbox. It reads at most 5000
+// items in each of the 4 buckets, so with more items the result is a lower bound. Errors:
+// store_unavailable.
 func (o *Outbox) Count(ctx context.Context, queue string) (int64, error) {
 	var total int64
 	for bucket := range buckets {

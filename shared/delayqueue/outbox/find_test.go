@@ -16,7 +16,8 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue"
 )
 
-// fill adds n jobs that are due in order before base+1000, all in the bucket of the job "next".
+// fill adds n jobs that are due from base on, at intervals of 1 ms, all in the bucket of the job
+// "next".
 func (b *box) fill(t testing.TB, n int) {
 	t.Helper()
 	var jobs []delayqueue.Job
@@ -31,7 +32,7 @@ func (b *box) fill(t testing.TB, n int) {
 	})
 }
 
-// requireEach calls do for all items concurrently and requires that none fails.
+// requireEach calls do for all items concurrently and requires that every call succeeds.
 func requireEach[T any](t testing.TB, items []T, do func(T) error) {
 	t.Helper()
 	var group errgroup.Group
@@ -42,11 +43,11 @@ func requireEach[T any](t testing.TB, items []T, do func(T) error) {
 	require.NoError(t, group.Wait())
 }
 
-// manyInFront is more than two pages.
+// manyInFront is a number of items that fills more than two pages.
 const manyInFront = 2*pageSize + 50
 
 func TestDue(t *testing.T) {
-	t.Run("claimed jobs do not hide the next", func(t *testing.T) {
+	t.Run("claimed jobs do not hide later jobs", func(t *testing.T) {
 		b := newBox(t)
 		b.fill(t, manyInFront)
 		b.put(t, PutOptions{}, job("next", base+1000))
@@ -61,7 +62,7 @@ func TestDue(t *testing.T) {
 		require.Equal(t, []string{"next"}, ids(items))
 	})
 
-	t.Run("sent jobs do not hide the next", func(t *testing.T) {
+	t.Run("sent jobs do not hide later jobs", func(t *testing.T) {
 		b := newBox(t)
 		b.fill(t, manyInFront)
 		b.put(t, PutOptions{}, job("next", base+1000))
@@ -73,10 +74,10 @@ func TestDue(t *testing.T) {
 		})
 		require.Equal(t, []string{"next"}, ids(b.due(t, base+1000)))
 		require.EqualValues(t, 1, b.count(t), "sent jobs are not counted")
-		require.Len(t, b.movable(t, 0), manyInFront+1, "Redis must record all that were sent")
+		require.Len(t, b.movable(t, 0), manyInFront+1, "Redis must record all sent jobs")
 	})
 
-	t.Run("jobs of excepted queues do not hide the next", func(t *testing.T) {
+	t.Run("jobs of skipped queues do not hide later jobs", func(t *testing.T) {
 		b := newBox(t)
 		b.fill(t, manyInFront)
 		for _, name := range []string{"paused", "other"} {
@@ -90,7 +91,7 @@ func TestDue(t *testing.T) {
 		require.Equal(t, "other", items[0].Queue)
 	})
 
-	t.Run("reads no more than the limit", func(t *testing.T) {
+	t.Run("returns at most limit jobs", func(t *testing.T) {
 		b := newBox(t)
 		b.fill(t, 20)
 		b.put(t, PutOptions{Durable: true}, job("durable-0", base), job("durable-1", base))
@@ -130,15 +131,15 @@ func TestMovable(t *testing.T) {
 	b.put(t, PutOptions{Durable: true}, job("soon", base+1000), job("later", base+9000))
 	b.put(t, PutOptions{}, job("only here", base+9_000_000))
 	require.ElementsMatch(t, []string{"soon", "only here"}, ids(b.movable(t, base+1000)),
-		"durable jobs are read shortly before they are due")
+		"durable jobs are movable only shortly before they are due")
 }
 
 func TestFind(t *testing.T) {
-	t.Run("an unknown job", func(t *testing.T) {
+	t.Run("returns nil for a job that does not exist", func(t *testing.T) {
 		require.Nil(t, newBox(t).find(t, "a"))
 	})
 
-	t.Run("in every state", func(t *testing.T) {
+	t.Run("finds a job in every state", func(t *testing.T) {
 		b := newBox(t)
 		b.put(t, PutOptions{Durable: true}, job("a", base))
 		item := b.find(t, "a")
@@ -156,7 +157,7 @@ func TestFind(t *testing.T) {
 		require.Nil(t, b.find(t, "a"))
 	})
 
-	t.Run("a job that is refiled meanwhile is always found", func(t *testing.T) {
+	t.Run("a job that is refiled concurrently is always found", func(t *testing.T) {
 		b := newBox(t)
 		b.put(t, PutOptions{Durable: true}, job("a", base))
 		stop := make(chan struct{})
@@ -176,7 +177,7 @@ func TestFind(t *testing.T) {
 		})
 		for range 200 {
 			item, err := b.Find(t.Context(), queue, "a")
-			if err == nil { // many changes during one call are store_unavailable
+			if err == nil { // after too many changes during one call, Find returns store_unavailable
 				require.NotNil(t, item)
 			}
 		}
@@ -187,7 +188,7 @@ func TestFind(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	t.Run("jobs of the queue that are only here", func(t *testing.T) {
+	t.Run("counts the jobs of the queue that are only in the outbox", func(t *testing.T) {
 		b := newBox(t)
 		require.Zero(t, b.count(t))
 		b.put(t, PutOptions{}, job("a", base), job("b", base+9_000_000))

@@ -44,7 +44,7 @@ func job(id string, runAtMS int64) delayqueue.Job {
 	}
 }
 
-// put adds jobs, none of which may exist.
+// put adds jobs and requires that their IDs are new.
 func (b *box) put(t testing.TB, options PutOptions, jobs ...delayqueue.Job) {
 	t.Helper()
 	for _, j := range jobs {
@@ -54,7 +54,7 @@ func (b *box) put(t testing.TB, options PutOptions, jobs ...delayqueue.Job) {
 	}
 }
 
-// existing enqueues a job again.
+// existing puts a job whose ID already exists, and returns the description of the existing job.
 func (b *box) existing(t testing.TB, j delayqueue.Job) delayqueue.Enqueued {
 	t.Helper()
 	e, err := b.Put(t.Context(), queue, j, PutOptions{})
@@ -63,7 +63,7 @@ func (b *box) existing(t testing.TB, j delayqueue.Job) delayqueue.Enqueued {
 	return e
 }
 
-// due moves the clock and reads all due items.
+// due sets the clock to nowMS and reads all due items.
 func (b *box) due(t testing.TB, nowMS int64) []*Item {
 	t.Helper()
 	b.nowMS.Store(nowMS)

@@ -16,25 +16,25 @@ import (
 	"github.com/sluicehq/sluice/shared/instant"
 )
 
-// State is what happens to a job of the outbox.
+// State is the state of an outbox item.
 type State string
 
 // The states.
 const (
-	// Waiting jobs are to be sent or moved to Redis.
+	// Waiting: the job waits until it is sent to SQS or moved to Redis.
 	Waiting State = "waiting"
-	// Sending jobs may be on their way to SQS until the item's lease ends.
+	// Sending: until the item's lease ends, a process may be sending the job to SQS.
 	Sending State = "sending"
-	// Sent jobs were accepted by SQS. Redis must record that before the item is removed.
+	// Sent: SQS has accepted the job. Redis must record this before the item is removed.
 	Sent State = "sent"
 )
 
 // buckets is the number of partitions that each kind of job item is spread over.
 const buckets = 4
 
-// Prefixes of the job items' partition keys. A bucket number follows.
+// Prefixes of the job items' partition keys. A bucket number follows each prefix.
 const (
-	plainPrefix   = "plain#"   // jobs that are only here
+	plainPrefix   = "plain#"   // jobs that are only in the outbox
 	durablePrefix = "durable#" // copies of durable jobs
 	sentPrefix    = "sent#"    // jobs in the state Sent
 )
@@ -42,19 +42,19 @@ const (
 // pointerSK is the sort key of every pointer item.
 const pointerSK = "id"
 
-// retention is how long an item outlives the due time of its job before DynamoDB's TTL may remove
-// it. It only cleans up; no job depends on it.
+// retention is the time after the due time of a job at which DynamoDB's TTL may remove its item.
+// The TTL only cleans up items that were left behind; no job depends on it.
 const retention = 30 * 24 * time.Hour
 
-// Item is a job of the outbox.
+// Item is a job in the outbox.
 type Item struct {
 	Queue string
 	Job   delayqueue.Job
-	// Durable items stay next to their job in Redis until it is sent. Other items leave as soon as
-	// Redis has the job.
+	// Durable reports whether the item is kept, next to the job in Redis, until the job is sent.
+	// Other items are removed as soon as Redis has the job.
 	Durable bool
 	State   State
-	// SentAt is when SQS accepted the job. It is zero unless State is Sent.
+	// SentAt is the time at which SQS accepted the job. It is set only if State is Sent.
 	SentAt time.Time
 
 	pk, sk      string
@@ -62,10 +62,10 @@ type Item struct {
 	fence       int64
 }
 
-// Leased reports whether a claim or a delay keeps dispatchers from taking the item.
+// Leased reports whether a claim or a delay prevents dispatchers from claiming the item.
 func (i *Item) Leased(now time.Time) bool { return i.leasedUntil.After(now) }
 
-// BeingSent reports whether SQS may accept the job at any moment.
+// BeingSent reports whether a process may be sending the job to SQS.
 func (i *Item) BeingSent(now time.Time) bool { return i.State == Sending && i.Leased(now) }
 
 type key = map[string]types.AttributeValue
@@ -74,10 +74,11 @@ func keyOf(pk, sk string) key { return key{"pk": str(pk), "sk": str(sk)} }
 
 func (i *Item) key() key { return keyOf(i.pk, i.sk) }
 
-// pointerKey is the key of the pointer item of a job.
+// pointerKey returns the key of a job's pointer item.
 func pointerKey(queue, id string) key { return keyOf("id#"+queue+"#"+id, pointerSK) }
 
-// jobKey returns the key under which dispatchers find a job: its bucket, and in it its due time.
+// jobKey returns the key of a job item. pk names the bucket. sk starts with the due time, by which
+// dispatchers find the job.
 func jobKey(queue string, j *delayqueue.Job, durable bool) (pk, sk string) {
 	prefix := plainPrefix
 	if durable {
@@ -92,7 +93,7 @@ func bucketOf(id string) string {
 	return strconv.Itoa(int(h.Sum32() % buckets))
 }
 
-// dueText formats a due time so that the order of the texts is the order of the times.
+// dueText formats a due time as a text that sorts in the order of the times.
 func dueText(at time.Time) string { return fmt.Sprintf("%016d", at.UnixMilli()) }
 
 // storedJob is the attribute "job" of a job item, in JSON.
@@ -111,8 +112,8 @@ type storedJob struct {
 	Trace          string            `json:"trace,omitempty"`
 }
 
-// encode adds a job to its item. The payload is an attribute of its own: JSON within JSON would be
-// escaped, and could grow over the size limit of an item.
+// encode adds a job to its item. The payload is a separate attribute: inside the JSON of "job" it
+// would be escaped, and could exceed the size limit of an item.
 func encode(j *delayqueue.Job, item map[string]types.AttributeValue) error {
 	stored := storedJob{
 		ID: j.ID, RunAtMS: j.RunAt.UnixMilli(), MaxAttempts: j.MaxAttempts,
@@ -128,7 +129,7 @@ func encode(j *delayqueue.Job, item map[string]types.AttributeValue) error {
 
 	encoded, err := json.Marshal(stored)
 	if err != nil {
-		return fmt.Errorf("encode a job of the outbox: %w", err)
+		return fmt.Errorf("error encoding a job of the outbox: %w", err)
 	}
 	item["job"], item["payload"] = str(string(encoded)), str(string(j.Payload))
 	return nil
@@ -143,12 +144,12 @@ func decode(raw map[string]types.AttributeValue) (*Item, error) {
 
 	var stored storedJob
 	if err := json.Unmarshal([]byte(text(raw["job"])), &stored); err != nil {
-		return nil, fmt.Errorf("decode a job of the outbox: %w", err)
+		return nil, fmt.Errorf("error decoding a job of the outbox: %w", err)
 	}
 	item.Job = stored.job()
 	item.Job.Payload = json.RawMessage(text(raw["payload"]))
 	if !json.Valid(item.Job.Payload) {
-		return nil, errors.New("decode a job of the outbox: its payload is not JSON")
+		return nil, errors.New("error decoding a job of the outbox: its payload is not JSON")
 	}
 	return item, nil
 }
@@ -188,8 +189,8 @@ func millis(t time.Time) types.AttributeValue {
 	return num(t.UnixMilli())
 }
 
-// expiry returns the attribute "ttl", in seconds since the epoch, of an item that nobody needs
-// after a time.
+// expiry returns the attribute "ttl" of an item that is needed until t: t plus retention, in
+// seconds since the epoch.
 func expiry(t time.Time) types.AttributeValue { return num(t.Add(retention).Unix()) }
 
 func text(v types.AttributeValue) string {
@@ -207,7 +208,8 @@ func integer(v types.AttributeValue) int64 {
 	return 0
 }
 
-// moment converts an attribute in milliseconds since the epoch; 0 or none is the zero time.
+// moment converts an attribute in milliseconds since the epoch to a time. 0 and a missing attribute
+// become the zero time.
 func moment(v types.AttributeValue) time.Time {
 	ms := integer(v)
 	if ms == 0 {

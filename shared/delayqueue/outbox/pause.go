@@ -12,11 +12,11 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// pausePK is the partition key of all pauses; the sort key is the queue.
+// pausePK is the partition key of all pauses; the sort key is the queue's name.
 const pausePK = "pause"
 
-// SetPause stores that a queue is paused until a time, or until ClearPause if that is the zero
-// time. Errors: store_unavailable.
+// SetPause stores that a queue is paused until the given time. If until is the zero time, only
+// ClearPause ends the pause. Errors: store_unavailable.
 func (o *Outbox) SetPause(ctx context.Context, queue string, until time.Time) error {
 	item := keyOf(pausePK, queue)
 	item["until"] = millis(until)
@@ -29,7 +29,7 @@ func (o *Outbox) SetPause(ctx context.Context, queue string, until time.Time) er
 	return nil
 }
 
-// ClearPause stores that a queue is not paused. Errors: store_unavailable.
+// ClearPause deletes the pause of a queue. Errors: store_unavailable.
 func (o *Outbox) ClearPause(ctx context.Context, queue string) error {
 	if _, err := o.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: o.name(), Key: keyOf(pausePK, queue),
@@ -39,7 +39,7 @@ func (o *Outbox) ClearPause(ctx context.Context, queue string) error {
 	return nil
 }
 
-// Pause reads whether a queue is paused. Errors: store_unavailable.
+// Pause reads the pause of a queue. Errors: store_unavailable.
 func (o *Outbox) Pause(ctx context.Context, queue string) (delayqueue.Pause, error) {
 	raw, err := o.get(ctx, keyOf(pausePK, queue))
 	if err != nil {
@@ -48,7 +48,8 @@ func (o *Outbox) Pause(ctx context.Context, queue string) (delayqueue.Pause, err
 	return o.pauseOf(raw), nil
 }
 
-// Pauses reads the queues that are paused now. Errors: store_unavailable.
+// Pauses reads the pauses of all queues that are paused now, by queue name. Errors:
+// store_unavailable.
 func (o *Outbox) Pauses(ctx context.Context) (map[string]delayqueue.Pause, error) {
 	pauses := make(map[string]delayqueue.Pause)
 	in := &dynamodb.QueryInput{
@@ -71,7 +72,8 @@ func (o *Outbox) Pauses(ctx context.Context) (map[string]delayqueue.Pause, error
 	}
 }
 
-// pauseOf reads a pause item; a pause whose end has passed is none.
+// pauseOf decodes a pause item. It returns the zero Pause if there is no item or the pause has
+// ended.
 func (o *Outbox) pauseOf(raw map[string]types.AttributeValue) delayqueue.Pause {
 	until := moment(raw["until"])
 	if len(raw) == 0 || !until.IsZero() && !until.After(o.now()) {

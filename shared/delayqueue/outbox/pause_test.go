@@ -26,11 +26,11 @@ func TestPause(t *testing.T) {
 	require.NoError(t, b.SetPause(t.Context(), "other", time.Time{}))
 	require.Equal(t, delayqueue.Pause{Paused: true}, pause())
 	require.NoError(t, b.ClearPause(t.Context(), queue))
-	require.NoError(t, b.ClearPause(t.Context(), queue), "twice is no error")
+	require.NoError(t, b.ClearPause(t.Context(), queue), "a second ClearPause succeeds")
 	require.Equal(t, delayqueue.Pause{}, pause())
 
 	require.NoError(t, b.SetPause(t.Context(), queue, at(base+1000)))
 	require.Equal(t, delayqueue.Pause{Paused: true, Until: at(base + 1000)}, pause())
 	b.nowMS.Store(base + 1000)
-	require.Equal(t, delayqueue.Pause{}, pause(), "a pause ends at its time")
+	require.Equal(t, delayqueue.Pause{}, pause(), "a pause ends at its Until")
 }

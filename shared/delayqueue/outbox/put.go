@@ -14,21 +14,21 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// maxRaces is how often a call starts again because another process changed the job meanwhile.
+// maxRaces is the maximum number of tries if other processes change the job during a call.
 const maxRaces = 4
 
-// PutOptions are how a job is put into the outbox.
+// PutOptions are the options of Put.
 type PutOptions struct {
-	// Durable keeps the item next to the job in Redis until the job is sent.
+	// Durable keeps the item, next to the job in Redis, until the job is sent.
 	Durable bool
-	// Hold keeps dispatchers from taking the item for a while. The caller uses that time to write
-	// the job to Redis itself.
+	// Hold is the time for which dispatchers do not claim the item. The caller uses this time to
+	// write the job to Redis itself.
 	Hold time.Duration
 }
 
 // Put adds a job. If its ID already exists in the queue, Put changes nothing and returns the
-// existing job as a duplicate. A job with a Delay is due that long after now, by this machine's
-// clock. Errors: store_unavailable.
+// existing job as a duplicate. A job with a Delay is due at now + Delay, by this machine's clock.
+// Errors: store_unavailable.
 func (o *Outbox) Put(ctx context.Context, queue string, j delayqueue.Job,
 	options PutOptions) (delayqueue.Enqueued, error) {
 	now := o.now()
@@ -75,8 +75,8 @@ func (o *Outbox) Put(ctx context.Context, queue string, j delayqueue.Job,
 	return delayqueue.Enqueued{}, tooManyRaces()
 }
 
-// replaceBrokenPointer lets a Put replace a pointer whose job item no longer exists. An interrupted
-// removal leaves such a pointer.
+// replaceBrokenPointer changes put so that it may replace the pointer broken, whose job item no
+// longer exists. An interrupted removal leaves a broken pointer.
 func replaceBrokenPointer(put *types.Put, broken key) {
 	put.ConditionExpression = aws.String(
 		"attribute_not_exists(pk) OR (item_pk = :broken_pk AND item_sk = :broken_sk)")
@@ -85,7 +85,8 @@ func replaceBrokenPointer(put *types.Put, broken key) {
 	}
 }
 
-// dueAt returns the due time of a new job in whole milliseconds; a time in the past means now.
+// dueAt returns the due time of a new job, rounded up to a whole millisecond. A time in the past
+// becomes now.
 func dueAt(j *delayqueue.Job, now time.Time) time.Time {
 	at := j.RunAt
 	if at.IsZero() {
@@ -97,7 +98,7 @@ func dueAt(j *delayqueue.Job, now time.Time) time.Time {
 	return ceil(at)
 }
 
-// duplicate describes the existing job to the caller who enqueued j under the same ID.
+// duplicate returns the result of Put for a job j whose ID already exists.
 func duplicate(j *delayqueue.Job, existing *Item) delayqueue.Enqueued {
 	state, attempt := existing.JobState()
 	return delayqueue.Enqueued{
@@ -106,7 +107,7 @@ func duplicate(j *delayqueue.Job, existing *Item) delayqueue.Enqueued {
 	}
 }
 
-// JobState returns the state and the attempt that callers see of the job.
+// JobState returns the state and the attempt of the job as the HTTP API reports them.
 func (i *Item) JobState() (state delayqueue.State, attempt int) {
 	switch {
 	case i.State == Waiting:
@@ -124,7 +125,8 @@ func sameContent(a, b *delayqueue.Job) bool {
 	return string(a.Payload) == string(b.Payload) && a.Group == b.Group && maps.Equal(a.Headers, b.Headers)
 }
 
-// canceled reports whether a transaction failed because of a condition or of a concurrent write.
+// canceled reports whether a transaction failed because a condition was false or another write ran
+// concurrently.
 func canceled(err error) bool {
 	var c *types.TransactionCanceledException
 	return errors.As(err, &c)

@@ -76,7 +76,7 @@ func TestPutExistingID(t *testing.T) {
 		require.Equal(t, []string{"a"}, ids(b.due(t, base+9000)))
 	})
 
-	t.Run("another content is reported", func(t *testing.T) {
+	t.Run("different content is reported", func(t *testing.T) {
 		b := newBox(t)
 		b.put(t, PutOptions{Durable: true}, job("a", base+1000))
 		for name, change := range map[string]func(*delayqueue.Job){
@@ -99,7 +99,7 @@ func TestPutExistingID(t *testing.T) {
 		require.Equal(t, 1, e.Attempt)
 	})
 
-	t.Run("the ID of another queue is another job", func(t *testing.T) {
+	t.Run("the same ID in two queues identifies two jobs", func(t *testing.T) {
 		b := newBox(t)
 		b.put(t, PutOptions{}, job("a", base))
 		other, err := b.Put(t.Context(), "other", job("a", base), PutOptions{})
@@ -140,13 +140,13 @@ func TestPutExistingID(t *testing.T) {
 }
 
 func TestPutPayload(t *testing.T) {
-	const itemLimit = 400_000 // bytes, of DynamoDB
+	const itemLimit = 400_000 // bytes; DynamoDB's limit is 400 KB
 	b := newBox(t)
 	for name, payload := range map[string]string{
 		"blank": `{ "a" : [ 1, 2 ] }`, "escape": `"<&>\u003c\u2028\/é"`, "null": `null`, "number": `1.0e+2`,
 		"large": `"` + strings.Repeat("<", delayqueue.MaxPayload-2) + `"`,
 	} {
-		t.Run(name+": kept byte by byte", func(t *testing.T) {
+		t.Run(name+": is stored byte for byte", func(t *testing.T) {
 			j := job(name, base)
 			j.Payload = json.RawMessage(payload)
 			b.put(t, PutOptions{Durable: true}, j)

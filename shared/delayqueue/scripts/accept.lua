@@ -1,12 +1,12 @@
--- Records that SQS accepted claimed jobs: they are dispatched, or await their ack if they may have
--- another attempt.
+-- Records that SQS accepted claimed jobs. A job with one attempt is then dispatched; any other job
+-- awaits its ack.
 --
 -- KEYS  1 leased   2 awaiting   3 done   4 jobs
 -- ARGV  1 dedup_window  ms
 --       2 ack_timeout   ms, the default
---       3 jobs          how many
+--       3 jobs          number of jobs
 --       then for each job: id, number of its claim
--- Reply for each job: 1 recorded | 0 it is not claimed under this number any more
+-- Reply for each job: 1 recorded | 0 this claim is no longer the newest
 -- Requires: prelude
 
 local call, format = redis.call, string.format
@@ -17,7 +17,7 @@ local now = $floor_ms(time)
 local dispatched_at, window_end, ids = format(' ${DISPATCHED_AT}%d', now), format('%d', now + ARGV.dedup_window), {}
 for i = 1, jobs do ids[i] = ARGV[2 + 2 * i] end
 
--- The writes are collected, so that each key takes one command.
+-- Collect the writes first, so that each key needs only one command.
 local records = call('HMGET', KEYS.jobs, unpack(ids))
 local reply, accepted, awaiting, done, writes = {}, {}, {}, {}, {}
 for i, id in ipairs(ids) do

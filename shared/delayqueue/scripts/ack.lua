@@ -9,10 +9,10 @@
 --       6 error           of a nack
 --       7 delay           of a nack, ms, or "" for the job's backoff
 --       8 random          for the jitter, 0 to 999999
---       9 channel         that wakes the dispatcher
---       10 message        to publish there
--- Reply {1, header}: recorded, by this call or by an earlier one whose reply was lost
---       {0, header}: the job does not await an ack of this attempt; "" if there is no job
+--       9 channel         pub/sub channel that wakes the dispatcher
+--       10 message        to publish on the channel
+-- Reply {1, header}: recorded by this call, or by an earlier call whose reply was lost
+--       {0, header}: the job does not await an ack of this attempt; header is "" without a job
 -- Requires: prelude
 
 local time = redis.call('TIME')

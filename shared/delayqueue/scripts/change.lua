@@ -7,10 +7,10 @@
 --       4 due           the new due time as "d<ms>" or "r<ms>" (see prelude.lua), or "" to keep it
 --       5 payload       the new payload, if has_payload is "1"
 --       6 has_payload   "1" | "0"
---       7 channel       that wakes the dispatcher
---       8 message       to publish there
+--       7 channel       pub/sub channel that wakes the dispatcher
+--       8 message       to publish on the channel
 -- Reply {1, header}: changed, or canceled by an earlier call whose reply was lost
---       {0, header}: the job is not scheduled; "" if there is no job
+--       {0, header}: the job is not scheduled; header is "" without a job
 -- Requires: prelude
 
 local time = redis.call('TIME')

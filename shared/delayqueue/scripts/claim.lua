@@ -2,13 +2,13 @@
 -- maintain.lua schedules the jobs again when the lease ends.
 --
 -- KEYS  1 due   2 leased   3 done   4 jobs   5 paused   6 dead
--- ARGV  1 limit           the most jobs to claim
+-- ARGV  1 limit           maximum number of jobs to claim
 --       2 lease           ms
 --       3 dedup_window    ms
---       4 max_lapses      after so many lapsed leases in a row a job is dead
+--       4 max_lapses      number of consecutive lapsed leases after which a job is dead
 --       5 dead_retention  ms
--- Reply {now, due time of the next job or -1, 1 if the queue is paused | 0,
---       then for each claimed job: id, record}
+-- Reply {now, due time of the next job (if paused: end of the pause) or -1 for none,
+--       1 if the queue is paused | 0, then for each claimed job: id, record}
 -- Requires: prelude
 
 local time = redis.call('TIME')

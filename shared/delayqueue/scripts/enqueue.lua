@@ -1,19 +1,20 @@
--- Enqueues jobs of one shard, each independently of the others. A job whose id already exists
--- changes nothing.
+-- Enqueues jobs of one shard, each independently of the others. Does nothing for a job whose id
+-- already exists.
 --
 -- KEYS  1 due   2 done   3 jobs
--- ARGV  1 channel   that wakes the dispatcher
---       2 message   to publish there
+-- ARGV  1 channel   pub/sub channel that wakes the dispatcher
+--       2 message   to publish on the channel
 --       then for each job: id, due time as "d<ms>" or "r<ms>" (see prelude.lua), max attempts, and
---       the record from behind its due time
+--       the part of the record that follows the due time
 -- Reply for each job: its due time if it was enqueued; "1<header>" if the id exists with the same
---       content; "2<header>" if it exists with another content
+--       content; "2<header>" if the id exists with different content
 -- Requires: prelude
 
--- The dispatcher reads the shard every second, so that only a job that is due earlier must wake it.
+-- The dispatcher polls each shard about every second, so only a job that is due within this number
+-- of ms must wake it.
 define ${POLLED_AFTER} 1500
 
--- The content of a record, or of its part from behind the due time.
+-- The content of a record, or of the part of a record that follows the due time.
 define $content(record) match(record, '^[^\n]*\n[^\n]*\n(.*)$')
 define $header_and_content(record) match(record, '^([^\n]*)\n[^\n]*\n(.*)$')
 
@@ -31,7 +32,7 @@ for i = 1, #ids do
   local existing = records[i]
   if existing then
     local window_end = call('ZSCORE', KEYS.done, id)
-    if window_end and tonumber(window_end) <= now then -- the job is only not pruned yet
+    if window_end and tonumber(window_end) <= now then -- a finished job that is not pruned yet
       call('ZREM', KEYS.done, id)
       existing = false
     end

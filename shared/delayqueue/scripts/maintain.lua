@@ -1,20 +1,20 @@
--- Schedules jobs whose lease has ended, ends ack timeouts, and prunes finished and dead jobs. Each
--- step handles no more jobs than the limit.
+-- Reschedules jobs whose lease has lapsed, ends attempts whose ack has timed out, and prunes
+-- finished and dead jobs. Each step processes at most limit jobs.
 --
 -- KEYS  1 due   2 leased   3 awaiting   4 dead   5 done   6 jobs
 -- ARGV  1 limit
 --       2 dead_retention  ms
 --       3 random          for the jitter, 0 to 999999
--- Reply {leases that ended, acks that timed out, jobs of these that are dead now, pruned jobs,
---       1 if there may be more to do | 0}
+-- Reply {number of lapsed leases, number of ack timeouts, number of jobs that became dead by an ack
+--       timeout, number of pruned jobs, 1 if more jobs may remain | 0}
 -- Requires: prelude
 
 local time = redis.call('TIME')
 local now = $floor_ms(time)
 local limit = tonumber(ARGV.limit)
 
--- A lapsed lease does not count as an attempt: if a consumer received the message nevertheless, it
--- has the number that the next message will have. The job keeps its due time, so that the oldest is
+-- A lapsed lease does not count as an attempt: if a consumer received the message nevertheless, the
+-- next message has the same attempt number. The job keeps its due time, so that the oldest job is
 -- claimed first.
 local lapsed = redis.call('ZRANGEBYSCORE', KEYS.leased, '-inf', now, 'LIMIT', 0, limit)
 for _, id in ipairs(lapsed) do

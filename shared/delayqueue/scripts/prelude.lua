@@ -1,26 +1,26 @@
--- Definitions for the scripts of delayed jobs: the record of a job, due times and retries. Instants
--- are in ms since the epoch.
+-- Shared definitions for the delayed-job scripts: job records, due times and backoff. All times are
+-- in ms since the epoch.
 --
--- A shard has these keys, which share a hash tag. Every job has a record and is in one of the
--- sorted sets:
+-- A shard has these keys, which share a hash tag. Every job has a record and is in exactly one of
+-- the sorted sets:
 --   due       scheduled jobs, by their due time
 --   leased    jobs that a dispatcher has claimed, by the end of the lease
 --   awaiting  jobs that await their ack, by its deadline
 --   done      finished jobs, by the end of their dedup window
 --   dead      dead jobs, by the end of their retention
 --   jobs      hash of the records by id
---   paused    when the pause of the queue ends; 0 if it ends only on request
+--   paused    end of the queue's pause; 0 if only a resume ends the pause
 --
--- A record is text, which record.go describes in full:
+-- A record is a text; record.go describes all its options:
 --   <state> <attempt> <max attempts> <due time> <claims><options>
 --   <error>
 --   <attributes>
 --   <payload>
--- An option is a space, a letter and a value. Scripts never read attributes and payload, which
--- together are the job's content.
+-- An option is a space, a letter and a value. Scripts never parse the attributes and the payload.
+-- Together they are the job's content.
 
--- The time that TIME replied. New due times are counted from the time rounded up, so that no job
--- runs early; existing due times are compared with the time rounded down.
+-- The reply of TIME in ms. So that no job runs early, scripts compute new due times from the time
+-- rounded up, and compare existing due times with the time rounded down.
 define $floor_ms(time) math.floor((time[1] * 1000000 + time[2]) / 1000)
 define $ceil_ms(time) math.ceil((time[1] * 1000000 + time[2]) / 1000)
 define $text(ms) string.format('%.0f', ms)
@@ -36,14 +36,14 @@ define ${EXPIRED} x
 define ${DEAD} z
 define ${ANY} %S
 
--- The attempt, max attempts, due time, claims, options, error and content of a record; nil if the
--- job is in another state.
+-- The attempt, max attempts, due time, claims, options, error and content of a record, or nil if
+-- the job is in a different state.
 define $parse(record, state) string.match(record, '^${state} (%d+) (%d+) (%d+) (%d+)([^\n]*)\n([^\n]*)\n(.*)$')
 define $record(state, attempt, max, due, claims, options, error, content)
   (state .. ' ' .. attempt .. ' ' .. max .. ' ' .. due .. ' ' .. claims .. options .. '\n' .. error .. '\n' .. content)
 
--- The same in fewer pieces, for the scripts that handle many jobs in a call: due keeps the spaces
--- around it, and rest is all that follows the options.
+-- The same parts with fewer captures, for scripts that process many jobs per call: due includes the
+-- spaces around it, and rest is everything after the options.
 define $split(record, state) string.match(record, '^${state} (%d+) (%d+)( %d+ )(%d+)([^\n]*)(.*)$')
 define $join(state, attempt, max, due, claims, options, rest)
   ('${state} ' .. attempt .. ' ' .. max .. due .. claims .. options .. rest)
@@ -54,7 +54,7 @@ define $header(state, attempt, max, due, claims, options)
   (state .. ' ' .. attempt .. ' ' .. max .. ' ' .. due .. ' ' .. claims .. options)
 define $first_line(text) string.match(text, '^[^\n]*')
 
--- Options.
+-- The letters of the options.
 define ${ACK_TIMEOUT} a
 define ${EXPIRES_AT} x
 define ${DISPATCHED_AT} t
@@ -63,8 +63,8 @@ define ${REDRIVES} r
 define $option(options, letter) string.match(options, ' ${letter}(%d+)')
 define $without(options, letters) (string.gsub(options, ' [${letters}]%d+', ''))
 
--- Sets due to the due time that a caller gives: "d<ms>" after a delay, or "r<ms>" at an instant,
--- but not before now.
+-- Sets due to the time in ms that the argument given encodes: "d<ms>" is a delay from now, "r<ms>"
+-- is a time. A time in the past becomes now.
 define $resolve(due, given, now)
   due = string.sub(given, 2) + 0
   if string.sub(given, 1, 1) == 'd' then
@@ -73,10 +73,10 @@ define $resolve(due, given, now)
     due = now
   end
 
--- The due time of the shard's first job, or nil.
+-- The due time of the shard's first scheduled job, or nil if there is none.
 define $first_due() redis.call('ZRANGE', KEYS.due, 0, 0, 'WITHSCORES')[2]
 
--- Schedules a job, and wakes the dispatcher if the job becomes the first of the shard.
+-- Schedules a job, and wakes the dispatcher if the job becomes the shard's first to be due.
 define $schedule(id, due)
   do
     local first = $first_due()
@@ -84,9 +84,9 @@ define $schedule(id, due)
     if not first or due < tonumber(first) then redis.call('PUBLISH', ARGV.channel, ARGV.message) end
   end
 
--- Sets delay to the backoff after a failed attempt: the initial delay times the factor for each
--- earlier attempt, but not more than the cap; with full jitter, a random part of it. random is an
--- integer from 0 to 999999.
+-- Sets delay to the backoff in ms after a failed attempt: the initial delay times
+-- (factor/1000)^(attempt-1), at most cap. With full jitter, it multiplies this delay by
+-- random/1000000. random is an integer from 0 to 999999.
 define $backoff(delay, options, attempt, random)
   do
     local initial, cap, factor, jitter = string.match(options, ' b(%d+),(%d+),(%d+),(%d)')

@@ -1,13 +1,12 @@
--- Records that a job was sent to SQS from the outbox while Redis was unavailable, so that Redis
--- does not send it again.
+-- Records that an outbox job was sent to SQS or canceled, so that Redis does not send it.
 --
 -- KEYS  1 due   2 awaiting   3 done   4 jobs
 -- ARGV  1 id
 --       2 dedup_window  ms
---       3 ack_timeout   ms, or "" if the job needs no ack
---       4 record        of the job as dispatched, or as awaiting its ack
---       5 create        "1" to record a job that does not exist here | "0"
--- Reply 1 recorded, or the job has left the schedule already | 0 the job does not exist here
+--       3 ack_timeout   ms, or "" if the job is finished
+--       4 record        new record of the job
+--       5 create        "1" to create a job that does not exist in this shard | "0"
+-- Reply 1 recorded, or the job is no longer scheduled | 0 the job does not exist in this shard
 -- Requires: prelude
 
 local time = redis.call('TIME')

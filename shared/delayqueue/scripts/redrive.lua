@@ -1,11 +1,11 @@
--- Schedules dead jobs again, due now, with all their attempts.
+-- Schedules dead jobs again: due now, and with the attempt reset to 0.
 --
 -- KEYS  1 due   2 dead   3 jobs
--- ARGV  1 channel  that wakes the dispatcher
---       2 message  to publish there
---       3 limit    the most jobs to move, if no ids follow
+-- ARGV  1 channel  pub/sub channel that wakes the dispatcher
+--       2 message  to publish on the channel
+--       3 limit    maximum number of jobs to move, if no ids follow
 --       then the ids of the jobs to move
--- Reply how many jobs were moved
+-- Reply number of moved jobs
 -- Requires: prelude
 
 local time = redis.call('TIME')
@@ -24,8 +24,8 @@ for _, id in ipairs(ids) do
   local max, claims, options, error, content, _
   if record then _, max, _, claims, options, error, content = $parse(record, ${DEAD}) end
   if max then
-    -- The expiry is dropped, because whoever redrives a job wants it sent. The claims stay, because
-    -- their number fences late outcomes of earlier claims.
+    -- Remove the expiry, because the caller wants the job to be sent. Keep the number of claims,
+    -- because it fences late outcomes of earlier claims.
     local redrives = string.format('%d', ($option(options, ${REDRIVES}) or 0) + 1)
     options = $without(options, ${LAPSES}${REDRIVES}${EXPIRES_AT})
     options = options .. ' ${REDRIVES}' .. redrives

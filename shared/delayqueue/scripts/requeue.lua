@@ -1,11 +1,11 @@
 -- Requeues claimed jobs that SQS did not accept, without counting the attempt. A job that SQS will
--- never accept is dead.
+-- never accept becomes dead.
 --
 -- KEYS  1 due   2 leased   3 dead   4 jobs
 -- ARGV  1 dead_retention  ms
---       2 jobs            how many
+--       2 jobs            number of jobs
 --       then for each job: id, number of its claim, delay in ms or "dead", error
--- Reply for each job: 1 requeued or dead | 0 it is not claimed under this number any more
+-- Reply for each job: 1 requeued or dead | 0 this claim is no longer the newest
 -- Requires: prelude
 
 local time = redis.call('TIME')

@@ -3,7 +3,8 @@
 -- KEYS  1 due   2 leased   3 awaiting   4 dead   5 paused
 -- ARGV  none
 -- Reply {scheduled jobs that are not due, due jobs, jobs that are being dispatched, jobs that await
---       their ack, dead jobs, ms since the oldest job is due or 0, 1 if the queue is paused | 0}
+--       their ack, dead jobs, ms since the oldest due job became due or 0, 1 if the queue is
+--       paused | 0}
 -- Requires: prelude
 
 local time = redis.call('TIME')

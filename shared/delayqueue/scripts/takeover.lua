@@ -1,8 +1,9 @@
--- Makes the caller the newest dispatcher. Its generation is higher than every earlier one, also
--- after a loss of all data, because it is at least the time in ms.
+-- Makes the caller the newest dispatcher by giving it a new generation. The generation is at least
+-- the current time in ms, so it is higher than all earlier generations even if Redis has lost its
+-- data.
 --
--- KEYS  1 given    the generation that was given last
---       2 working  the newest generation whose dispatcher works
+-- KEYS  1 given    the last generation that this script returned
+--       2 working  the generation of the latest heartbeat
 -- ARGV  none
 -- Reply the caller's generation
 -- Requires: prelude

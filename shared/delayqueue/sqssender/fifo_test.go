@@ -35,7 +35,7 @@ func TestFIFO(t *testing.T) {
 		require.Equal(t, want, got)
 	})
 
-	t.Run("a job without a group is a group of its own", func(t *testing.T) {
+	t.Run("a job without a group gets its own group", func(t *testing.T) {
 		f := &fakeSQS{}
 		send(t, f, fifoURL, of("g", job("a")), job("b"))
 		groups := map[string]string{}
@@ -60,12 +60,12 @@ func TestFIFO(t *testing.T) {
 		}
 		require.ElementsMatch(t, []int{10, 10, 2}, sizes)
 		for i, r := range results {
-			require.Equal(t, jobs[i].ID == "j03", r.Outcome == Retry, "%s: another group's failure is none of its own",
+			require.Equal(t, jobs[i].ID == "j03", r.Outcome == Retry, "%s: a failed group must not affect others",
 				jobs[i].ID)
 		}
 	})
 
-	t.Run("no later batch overtakes a job of its group that was not accepted", func(t *testing.T) {
+	t.Run("no later batch of a group overtakes a job that SQS did not accept", func(t *testing.T) {
 		var jobs []delayqueue.Claimed
 		for i := range 25 {
 			jobs = append(jobs, of("slow", job(fmt.Sprintf("s%02d", i))))
@@ -86,7 +86,7 @@ func TestFIFO(t *testing.T) {
 			require.Equal(t, want, r.Outcome, jobs[i].ID)
 		}
 		for _, b := range f.sent() {
-			require.NotContains(t, b, "s10", "it was not even sent")
+			require.NotContains(t, b, "s10", "a later batch of the group is not sent")
 		}
 	})
 
@@ -118,21 +118,21 @@ func TestFIFO(t *testing.T) {
 }
 
 func TestDeduplicationID(t *testing.T) {
-	t.Run("each attempt has its own", func(t *testing.T) {
+	t.Run("each attempt has a different ID", func(t *testing.T) {
 		seen := map[string]delayqueue.Claimed{}
 		for _, id := range []string{"a", "a:1", "a:1:2", "a:2", "1"} {
 			for _, attempt := range []int{1, 2, 11, 12} {
 				for _, redrives := range []int{0, 1, 2, 12} {
 					j := delayqueue.Claimed{ID: id, Attempt: attempt, Redrives: redrives}
 					got := deduplicationID(&j)
-					require.NotContains(t, seen, got, "SQS would swallow one of %+v and %+v", j, seen[got])
+					require.NotContains(t, seen, got, "SQS would drop %+v or %+v as a duplicate", j, seen[got])
 					seen[got] = j
 				}
 			}
 		}
 	})
 
-	t.Run("is sent and fits", func(t *testing.T) {
+	t.Run("is sent and has at most 128 characters", func(t *testing.T) {
 		f := &fakeSQS{}
 		longest := job(strings.Repeat("i", 116))
 		longest.Attempt, longest.Redrives = 100, 9_999_999

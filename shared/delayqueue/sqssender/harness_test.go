@@ -21,10 +21,10 @@ const (
 	fifoURL  = "https://sqs.test/1/orders.fifo"
 )
 
-// fakeSQS is a fake in the place of SQS: it keeps what it is sent and answers what the test says.
-// No local SQS fails entry by entry, throttles or knows SQS' limits.
+// fakeSQS is a fake SQS that records each batch and returns the reply of the test. SQS emulators do
+// not simulate failures of single entries, throttling or the limits of SQS.
 type fakeSQS struct {
-	// answer says what becomes of a batch; nil accepts all of it.
+	// answer returns the reply to a batch. Nil accepts every message.
 	answer func(*sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error)
 
 	mu      sync.Mutex
@@ -51,7 +51,8 @@ func acceptAll(in *sqs.SendMessageBatchInput) *sqs.SendMessageBatchOutput {
 	return out
 }
 
-// judge answers for each message by its job.
+// judge returns an answer that calls by for each message with its job ID. by returns the failure of
+// the message, or nil to accept it.
 func judge(
 	by func(id string) *types.BatchResultErrorEntry,
 ) func(*sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
@@ -74,7 +75,7 @@ func attribute(e *types.SendMessageBatchRequestEntry, name string) string {
 	return aws.ToString(e.MessageAttributes[name].StringValue)
 }
 
-// sent are the ids of the jobs of each batch, in the order of the batches.
+// sent returns the job IDs of each batch, in the order of the batches.
 func (f *fakeSQS) sent() [][]string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -99,7 +100,7 @@ func (f *fakeSQS) entries() []types.SendMessageBatchRequestEntry {
 	return out
 }
 
-// send sends one batch after another, so that the batches stay in order.
+// send sends jobs with concurrency 1, so that the batches arrive in order.
 func send(t testing.TB, f *fakeSQS, url string, jobs ...delayqueue.Claimed) []Result {
 	t.Helper()
 	return New(f, 1).Send(t.Context(), queue, url, jobs)
@@ -115,14 +116,15 @@ func of(group string, j delayqueue.Claimed) delayqueue.Claimed {
 	return j
 }
 
-// sized is a job whose payload has so many bytes.
+// sized returns a job with a payload of size bytes.
 func sized(id string, size int) delayqueue.Claimed {
 	j := job(id)
 	j.Payload = json.RawMessage(`"` + strings.Repeat("x", size-2) + `"`)
 	return j
 }
 
-// weight is a batch's size as SQS counts it: bodies, and names, types and values of attributes.
+// weight returns the size of a batch as SQS counts it: the bodies, and the names, types and values
+// of the attributes.
 func weight(entries []types.SendMessageBatchRequestEntry) int {
 	total := 0
 	for _, e := range entries {

@@ -13,12 +13,12 @@ import (
 	"github.com/sluicehq/sluice/shared/internal/sqstext"
 )
 
-// message makes the SQS message of a job and its size in bytes as SQS counts it; why says that it
-// can never be sent.
+// message returns the SQS message of a job and the size of the message in bytes, as SQS counts it.
+// If the message can never be sent, why is the reason.
 func message(queue string, j *delayqueue.Claimed) (entry types.SendMessageBatchRequestEntry, size int, why string) {
 	body := string(j.Payload)
 	if !sqstext.Text(body) {
-		return entry, 0, "the payload has a character that SQS does not take"
+		return entry, 0, "the payload has a character that SQS does not accept"
 	}
 	attributes := map[string]types.MessageAttributeValue{
 		"sluice-job-id":  value(j.ID),
@@ -29,7 +29,7 @@ func message(queue string, j *delayqueue.Claimed) (entry types.SendMessageBatchR
 	if why := addHeaders(attributes, j.Headers); why != "" {
 		return entry, 0, why
 	}
-	// The trace context is carried when there is room: it is never a reason not to send.
+	// The trace context is optional: it is added only if the message has a free attribute.
 	if _, taken := attributes["traceparent"]; j.Trace != "" && !taken && len(attributes) < maxAttributes {
 		attributes["traceparent"] = value(j.Trace)
 	}
@@ -38,24 +38,24 @@ func message(queue string, j *delayqueue.Claimed) (entry types.SendMessageBatchR
 		size += len(name) + len(aws.ToString(v.DataType)) + len(aws.ToString(v.StringValue))
 	}
 	if size > maxBatchBytes {
-		return entry, 0, "it is larger than SQS takes"
+		return entry, 0, "the message is larger than SQS accepts"
 	}
 	return types.SendMessageBatchRequestEntry{MessageBody: aws.String(body), MessageAttributes: attributes}, size, ""
 }
 
-// overflowAttribute holds the headers that find no room as attributes of their own, as a JSON
-// object: SQS takes ten, four are Sluice's, and a job may have eight headers.
+// overflowAttribute holds the headers that do not fit into attributes of their own, as a JSON
+// object. SQS accepts ten attributes, Sluice uses four of them, and a job may have eight headers.
 const overflowAttribute = "sluice-headers"
 
 func addHeaders(attributes map[string]types.MessageAttributeValue, headers map[string]string) (why string) {
 	names := slices.Sorted(maps.Keys(headers))
 	for _, name := range names {
-		// One bad entry makes SQS refuse the whole batch, and with it the jobs of others.
+		// One invalid message makes SQS reject the whole batch, including the other jobs.
 		if !sqstext.Name(name) || sqstext.Reserved(name) {
-			return "the header " + strconv.Quote(name) + " has a name that SQS does not take"
+			return "the header " + strconv.Quote(name) + " has a name that SQS does not accept"
 		}
 		if !sqstext.Text(headers[name]) {
-			return "the header " + name + " has a value that SQS does not take"
+			return "the header " + name + " has a value that SQS does not accept"
 		}
 	}
 	room := maxAttributes - len(attributes)
@@ -72,7 +72,7 @@ func addHeaders(attributes map[string]types.MessageAttributeValue, headers map[s
 	if len(rest) > 0 {
 		encoded, err := json.Marshal(rest)
 		if err != nil {
-			return "its headers cannot be encoded"
+			return "the headers cannot be encoded as JSON"
 		}
 		attributes[overflowAttribute] = value(string(encoded))
 	}

@@ -26,7 +26,7 @@ func headers(n int) map[string]string {
 }
 
 func TestMessage(t *testing.T) {
-	t.Run("names the job", func(t *testing.T) {
+	t.Run("has the payload, the headers and the attributes of the job", func(t *testing.T) {
 		f := &fakeSQS{}
 		j := job("a")
 		j.Attempt, j.Payload, j.Headers, j.Trace = 3, json.RawMessage(`{ "exact" : "text" }`),
@@ -58,7 +58,7 @@ func TestMessage(t *testing.T) {
 
 					got := map[string]string{}
 					if text := attribute(&e, "sluice-headers"); text != "" {
-						require.Greater(t, n, 6, "it is only there when they are too many")
+						require.Greater(t, n, 6, "sluice-headers exists only if the headers do not fit")
 						require.NoError(t, json.Unmarshal([]byte(text), &got))
 					}
 					for name := range j.Headers {
@@ -97,10 +97,10 @@ func TestMessage(t *testing.T) {
 			"a name of Sluice":        {map[string]string{"sluice-job-id": "other"}, `1`, "name"},
 			"an empty value":          {map[string]string{"a": ""}, `1`, "value"},
 			"a value with a control":  {map[string]string{"a": "\x01"}, `1`, "value"},
-			"a bad value that would go over": {map[string]string{"a": "1", "b": "1", "c": "1", "d": "1", "e": "1",
+			"a bad value in sluice-headers": {map[string]string{"a": "1", "b": "1", "c": "1", "d": "1", "e": "1",
 				"f": "1",
 				"g": "\uFFFE"}, `1`, "value"},
-			"a payload with no character": {nil, "\"\uFFFF\"", "payload"},
+			"a payload with U+FFFF":       {nil, "\"\uFFFF\"", "payload"},
 			"a payload that is not UTF-8": {nil, "\"\xff\"", "payload"},
 			"no payload":                  {nil, "", "payload"},
 		} {
@@ -117,7 +117,7 @@ func TestMessage(t *testing.T) {
 		}
 	})
 
-	// kumo in the place of SQS: that the messages are what an SQS client can receive.
+	// kumo is a local fake of AWS. This test checks that an SQS client can receive the messages.
 	t.Run("a consumer receives what was sent", func(t *testing.T) {
 		local := awstest.Start(t)
 		url := local.CreateQueue(t, redistest.Name("sent"), nil)

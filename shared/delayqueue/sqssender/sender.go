@@ -1,4 +1,4 @@
-// Package sqssender sends claimed jobs to SQS in full batches, and accounts for every one of them.
+// Package sqssender sends claimed jobs to SQS in batches, and returns a result for each job.
 package sqssender
 
 import (
@@ -20,27 +20,28 @@ import (
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html.
 const (
 	maxEntries    = 10
-	maxBatchBytes = 1 << 20 // of a message, and of all messages of a batch
+	maxBatchBytes = 1 << 20 // limit of one message, and of all messages of a batch
 	maxAttributes = 10
 )
 
-// Outcome is what became of one job.
+// Outcome is the outcome of sending one job.
 type Outcome int
 
 // The outcomes.
 const (
 	Accepted Outcome = iota
-	// Retry: SQS did not take it now, or nobody knows; sending it again may help.
+	// Retry: SQS did not accept the job this time, or its reply is unknown. Sending the job again
+	// may succeed.
 	Retry
-	// Poison: SQS will never take it.
+	// Poison: SQS will never accept the job.
 	Poison
 )
 
-// Result is the outcome of one job, and why it is not Accepted.
+// Result is the outcome of one job. Reason explains an outcome other than Accepted.
 type Result struct {
 	Outcome Outcome
 	Reason  string
-	// Throttled says that SQS asks for a slower pace.
+	// Throttled reports whether SQS rejected the job because of too many requests.
 	Throttled bool
 }
 
@@ -50,24 +51,25 @@ type API interface {
 		...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
 }
 
-// Sender sends to SQS.
+// Sender sends jobs to SQS.
 type Sender struct {
 	client API
-	// slots bounds the concurrent batches.
+	// slots limits the number of concurrent batches.
 	slots chan struct{}
 }
 
-// New returns a Sender that sends at most concurrency batches concurrently.
+// New returns a Sender that sends at most concurrency batches at a time.
 func New(client API, concurrency int) *Sender {
 	return &Sender{client: client, slots: make(chan struct{}, concurrency)}
 }
 
-// Send sends jobs to a queue and returns a result for each, in order. It never returns before it
-// knows what can be known of each.
+// Send sends jobs to a queue and returns one result for each job, in the same order. It waits for
+// the replies to all batches.
 //
-// To a FIFO queue jobs of one group are sent one batch after the other, and after a batch of which
-// one is to be retried the rest of its group is not sent: their result is Retry. What SQS accepts
-// of that very batch has overtaken the one that it did not.
+// On a FIFO queue, Send sends the batches of a message group in sequence. If one job of a batch
+// gets the result Retry, Send does not send the later batches of the group: their jobs get the
+// result Retry too. Later jobs of the same batch may still be accepted, and then they overtake the
+// retried job.
 func (s *Sender) Send(ctx context.Context, queue, url string, jobs []delayqueue.Claimed) []Result {
 	results := make([]Result, len(jobs))
 	fifo := strings.HasSuffix(url, ".fifo")
@@ -98,8 +100,8 @@ func all(jobs []delayqueue.Claimed) []int {
 	return out
 }
 
-// lanes are the jobs of each group, in order; free are those that are alone in theirs, and so wait
-// for nobody.
+// lanes groups jobs by message group and returns their indexes. free are the jobs that are alone in
+// their group. inOrder are the jobs of each larger group, in order.
 func lanes(jobs []delayqueue.Claimed) (free []int, inOrder [][]int) {
 	at := make(map[string]int)
 	var groups [][]int
@@ -121,7 +123,8 @@ func lanes(jobs []delayqueue.Claimed) (free []int, inOrder [][]int) {
 	return free, inOrder
 }
 
-// groupOf is a job's message group. A job without one is a group of its own: nothing waits for it.
+// groupOf returns a job's message group. For a job without a group it returns the job ID, so that
+// no other job waits for this job.
 func groupOf(j *delayqueue.Claimed) string {
 	if j.Group != "" {
 		return j.Group
@@ -148,9 +151,9 @@ func (s *Sender) sendInOrder(ctx context.Context, queue, url string, jobs []dela
 	}
 }
 
-// deduplicationID consists of the ID, the attempt and the number of redrives. A redriven job counts
-// its attempts from 1 again, and SQS must not take them for earlier ones. IDs have no slash, so the
-// results are unique.
+// deduplicationID returns a text of the ID, the attempt and the number of redrives. Without the
+// redrives, SQS would drop the attempts of a redriven job, which start at 1 again, as duplicates.
+// IDs contain no slash, so the texts are unique.
 func deduplicationID(j *delayqueue.Claimed) string {
 	id := j.ID + ":" + strconv.Itoa(j.Attempt)
 	if j.Redrives > 0 {
@@ -159,15 +162,15 @@ func deduplicationID(j *delayqueue.Claimed) string {
 	return id
 }
 
-// batch is up to ten messages; jobs are the indexes of theirs.
+// batch is up to ten messages. jobs[k] is the index of the job of entries[k].
 type batch struct {
 	entries []types.SendMessageBatchRequestEntry
 	jobs    []int
 	bytes   int
 }
 
-// batches packs jobs in order. A job that can never be sent gets its result here and is in no
-// batch.
+// batches packs the jobs with the indexes members into batches, in order. A job that can never be
+// sent gets the result Poison and is in no batch.
 func batches(queue string, fifo bool, jobs []delayqueue.Claimed, members []int, results []Result) []*batch {
 	var out []*batch
 	var open *batch
@@ -201,10 +204,10 @@ func (s *Sender) sendBatch(ctx context.Context, url string, b *batch, results []
 		}
 		return
 	}
-	// What is in neither list is unknown, and so sent again: successful and failed must add up to
-	// what was sent.
+	// Start with Retry for each job: a job that is in neither list of the reply has an unknown
+	// outcome and is sent again.
 	for _, i := range b.jobs {
-		results[i] = Result{Outcome: Retry, Reason: "SQS did not say what became of it"}
+		results[i] = Result{Outcome: Retry, Reason: "SQS returned no result for the job"}
 	}
 	for _, ok := range out.Successful {
 		if i, known := b.job(ok.Id); known {
@@ -226,11 +229,11 @@ func (b *batch) job(id *string) (int, bool) {
 	return b.jobs[k], true
 }
 
-// ofEntry reads the failure of one entry. SenderFault says that the message is wrong; throttling is
-// none of the message's faults, whatever it says.
+// ofEntry converts the failure of one entry to a result. SenderFault means that the message is
+// invalid, except for a throttling error, which SQS may also mark as SenderFault.
 func ofEntry(f types.BatchResultErrorEntry) Result {
 	code := aws.ToString(f.Code)
-	r := Result{Outcome: Retry, Reason: "SQS refused it: " + code, Throttled: throttling(code)}
+	r := Result{Outcome: Retry, Reason: "rejected by SQS: " + code, Throttled: throttling(code)}
 	if f.SenderFault && !r.Throttled {
 		r.Outcome = Poison
 		if m := aws.ToString(f.Message); m != "" {
@@ -240,12 +243,12 @@ func ofEntry(f types.BatchResultErrorEntry) Result {
 	return r
 }
 
-// ofError reads the failure of a whole batch. A request that is refused as such says nothing about
-// one message, so none is poison.
+// ofError converts the failure of a whole batch to a result. The failure says nothing about a
+// single message, so no job is poison.
 func ofError(err error) Result {
-	r := Result{Outcome: Retry, Reason: "SQS did not answer"}
+	r := Result{Outcome: Retry, Reason: "SQS did not reply"}
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		r.Reason, r.Throttled = "SQS refused the batch: "+api.ErrorCode(), throttling(api.ErrorCode())
+		r.Reason, r.Throttled = "SQS rejected the batch: "+api.ErrorCode(), throttling(api.ErrorCode())
 	}
 	return r
 }

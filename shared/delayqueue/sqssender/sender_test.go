@@ -28,7 +28,7 @@ func numbered(n int) []delayqueue.Claimed {
 }
 
 func TestSend(t *testing.T) {
-	t.Run("batches have ten jobs", func(t *testing.T) {
+	t.Run("batches have at most ten jobs", func(t *testing.T) {
 		f := &fakeSQS{}
 		for _, r := range send(t, f, plainURL, numbered(25)...) {
 			require.Equal(t, Result{Outcome: Accepted}, r)
@@ -44,7 +44,7 @@ func TestSend(t *testing.T) {
 			for _, e := range b.Entries {
 				require.Nil(t, e.MessageGroupId)
 				require.Nil(t, e.MessageDeduplicationId)
-				require.False(t, seen[*e.Id], "ids of a batch are distinct")
+				require.False(t, seen[*e.Id], "the entry IDs of a batch are distinct")
 				seen[*e.Id] = true
 			}
 		}
@@ -79,13 +79,14 @@ func TestSend(t *testing.T) {
 		overhead := weight([]types.SendMessageBatchRequestEntry{first(message(queue, new(sized("0", 2))))}) - 2
 		results := send(t, f, plainURL, sized("0", maxBatchBytes-overhead), sized("1", maxBatchBytes-overhead+1),
 			job("2"))
-		require.Equal(t, Accepted, results[0].Outcome, "it fills a message to the last byte")
+		require.Equal(t, Accepted, results[0].Outcome, "the message has exactly the maximum size")
 		require.Equal(t, Poison, results[1].Outcome)
 		require.NotEmpty(t, results[1].Reason)
 		require.Equal(t, Accepted, results[2].Outcome)
 	})
 
-	// wolverine #3503, aws-samples #259: a 200 with Failed entries is no success of those.
+	// wolverine #3503, aws-samples #259: a reply with status 200 may contain Failed entries, which
+	// must not count as sent.
 	t.Run("each entry of a partial failure has its own result", func(t *testing.T) {
 		failures := map[string]types.BatchResultErrorEntry{
 			"j01": {Code: aws.String("InternalError")},
@@ -110,19 +111,19 @@ func TestSend(t *testing.T) {
 			}
 		}
 		require.Equal(t, map[string]Result{
-			"j01": {Outcome: Retry, Reason: "SQS refused it: InternalError"},
-			"j03": {Outcome: Poison, Reason: "SQS refused it: InvalidMessageContents, bad character"},
-			"j05": {Outcome: Retry, Reason: "SQS refused it: ThrottlingException", Throttled: true},
-			"j07": {Outcome: Retry, Reason: "SQS refused it: AWS.SimpleQueueService.RequestThrottled", Throttled: true},
-			"j08": {Outcome: Retry, Reason: "SQS refused it: KmsThrottled", Throttled: true},
-			"j11": {Outcome: Retry, Reason: "SQS refused it: "},
+			"j01": {Outcome: Retry, Reason: "rejected by SQS: InternalError"},
+			"j03": {Outcome: Poison, Reason: "rejected by SQS: InvalidMessageContents, bad character"},
+			"j05": {Outcome: Retry, Reason: "rejected by SQS: ThrottlingException", Throttled: true},
+			"j07": {Outcome: Retry, Reason: "rejected by SQS: AWS.SimpleQueueService.RequestThrottled", Throttled: true},
+			"j08": {Outcome: Retry, Reason: "rejected by SQS: KmsThrottled", Throttled: true},
+			"j11": {Outcome: Retry, Reason: "rejected by SQS: "},
 		}, got)
 	})
 
 	t.Run("a job without a result is sent again", func(t *testing.T) {
 		f := &fakeSQS{answer: func(in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
 			return &sqs.SendMessageBatchOutput{Successful: []types.SendMessageBatchResultEntry{
-				// and ids that nobody sent
+				// and IDs that are not in the batch
 				{Id: in.Entries[1].Id}, {Id: aws.String("99")}, {Id: aws.String("-1")}, {Id: aws.String("x")},
 				{Id: nil},
 			}}, nil
@@ -133,7 +134,7 @@ func TestSend(t *testing.T) {
 		require.NotEmpty(t, results[0].Reason)
 	})
 
-	t.Run("an error of a batch poisons no job", func(t *testing.T) {
+	t.Run("an error of a whole batch makes no job poison", func(t *testing.T) {
 		for name, c := range map[string]struct {
 			err       error
 			throttled bool
@@ -142,7 +143,7 @@ func TestSend(t *testing.T) {
 			"access denied": {&smithy.GenericAPIError{Code: "AccessDenied", Fault: smithy.FaultClient}, false},
 			"a bad parameter": {&smithy.GenericAPIError{Code: "InvalidParameterValue", Fault: smithy.FaultClient},
 				false},
-			"a queue that is not": {&types.QueueDoesNotExist{}, false},
+			"a nonexistent queue": {&types.QueueDoesNotExist{}, false},
 			"too long":            {&types.BatchRequestTooLong{}, false},
 			"throttling": {fmt.Errorf("operation error: %w", &smithy.GenericAPIError{Code: "ThrottlingException"}),
 				true},
@@ -159,14 +160,14 @@ func TestSend(t *testing.T) {
 				for _, r := range results[:10] {
 					require.Equal(t, Retry, r.Outcome)
 					require.Equal(t, c.throttled, r.Throttled)
-					require.NotContains(t, r.Reason, "connection reset", "nothing of the driver's text is kept")
+					require.NotContains(t, r.Reason, "connection reset", "the reason omits the text of the SDK's error")
 				}
-				require.Equal(t, Accepted, results[10].Outcome, "another batch is another matter")
+				require.Equal(t, Accepted, results[10].Outcome, "the error does not affect the other batch")
 			})
 		}
 	})
 
-	t.Run("bounds the concurrent batches", func(t *testing.T) {
+	t.Run("limits the number of concurrent batches", func(t *testing.T) {
 		const bound = 3
 		for name, url := range map[string]string{"a standard queue": plainURL, "a FIFO queue": fifoURL} {
 			t.Run(name, func(t *testing.T) {
@@ -182,7 +183,7 @@ func TestSend(t *testing.T) {
 					}}
 					s := New(f, bound)
 					done := make(chan []Result)
-					for range 2 { // two queues share the bound
+					for range 2 { // two calls share the bound
 						go func() { done <- s.Send(t.Context(), queue, url, numbered(60)) }()
 					}
 					for range 2 {
@@ -196,8 +197,8 @@ func TestSend(t *testing.T) {
 		}
 	})
 
-	// Whatever SQS answers, every job has one result, and only what SQS said it accepted is
-	// Accepted.
+	// For every reply of SQS, each job has one result. The result is Accepted only if SQS has
+	// accepted the job.
 	t.Run("every job has one result", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			fates := rapid.SliceOfN(rapid.SampledFrom([]string{"ok", "fail", "poison", "throttle", "silence",

@@ -88,7 +88,7 @@ type Condition struct {
 	Absent bool
 }
 
-// attempts is the maximum number of attempts to write, if concurrent writes make attempts fail.
+// attempts is the maximum number of attempts of a write that concurrent writes make fail.
 const attempts = 8
 
 // Put normalizes and writes a policy, and reports whether it was created. Errors:
@@ -161,7 +161,7 @@ func (s *Store) check(ctx context.Context, name string, when Condition) (record,
 	return current, nil
 }
 
-// write stores item with the version before + 1. It fails unless the stored version is before.
+// write stores item with the version before + 1. It fails if the stored version is not before.
 func (s *Store) write(ctx context.Context, name string, before int64, item map[string]types.AttributeValue) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -199,9 +199,8 @@ func changed(name string) error {
 const MaxPage = 100
 
 // List reads a page of up to limit policies, 1 to [MaxPage], in arbitrary order. cursor is "" for
-// the first page, and otherwise the next that List returned with the previous page. On the last
-// page, next is "". Errors: [policy.ErrInvalid] with the field "limit" or "cursor",
-// [policy.ErrUnavailable].
+// the first page, and otherwise the value next of the previous page. next is "" on the last page.
+// Errors: [policy.ErrInvalid] with the field "limit" or "cursor", [policy.ErrUnavailable].
 func (s *Store) List(ctx context.Context, limit int, cursor string) (page []policy.Stored, next string, err error) {
 	if limit < 1 || limit > MaxPage {
 		return nil, "", fault.Invalid("limit", "must be 1 to %d", MaxPage)

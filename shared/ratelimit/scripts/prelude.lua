@@ -36,7 +36,7 @@ define ${BUCKET_NUMBERS} 19
 define ${BUCKET_FORMAT} %16d 0\n
 
 -- A bucket's debt is in units: a cost of 1 adds (window / tick) units, and each tick drains limit
--- units. $drain subtracts the units that elapsed ticks drain, and limits debt to 0 to capacity.
+-- units. $drain subtracts the drain of elapsed ticks, and clamps debt to 0 to capacity.
 define $drain(debt, elapsed, limit, capacity)
   if elapsed < debt / limit then
     debt = math.min(debt - elapsed * limit, capacity)

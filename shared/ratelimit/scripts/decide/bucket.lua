@@ -1,8 +1,9 @@
 -- Token buckets and GCRA, which are the same algorithm. decide/rules.lua describes the functions.
 --
 -- The numbers of a bucket are its debt in units (see prelude.lua) and its lag in µs. The stored
--- debt was drained until the state's last minus lag, because only whole ticks drain: lag is less
--- than a tick. In r, debt is the debt at the time drained. Requires: decide/fast
+-- debt is the debt at the state's last minus lag, because only whole ticks drain: lag is less than
+-- a tick. r.debt is the debt at the time r.drained.
+-- Requires: decide/fast
 
 local bucket = {columns = 2}
 

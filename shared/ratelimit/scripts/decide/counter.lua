@@ -26,8 +26,7 @@ function counter.open(r, stored, at)
   r.elapsed = floor((at - r.start) / r.tick) -- in ticks
 end
 
--- Returns the first tick of a window at which its cost fits, given the cost of the window before
--- it.
+-- Returns the first tick of a window at which cost fits, given the cost of the previous window.
 local function first_tick(r, previous, cost)
   if previous == 0 then return 0 end
   return max(0, r.ticks - floor((r.limit - cost) * r.ticks / previous))

@@ -7,8 +7,8 @@
 --   size   the number of entries that the ring has space for
 --   base   the running total before the oldest entry
 --   total  the running total after the newest entry
--- exact.write writes the changes to the ring. Before, r.added contains the entries to append, and
--- r.rewritten the replacement for the newest entry.
+-- exact.write writes the changes to the ring. Until then, r.added contains the entries to append,
+-- and r.rewritten the replacement for the newest entry.
 -- Requires: decide/fast, decide/ring
 
 local exact = {columns = 5}

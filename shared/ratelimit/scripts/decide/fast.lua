@@ -22,8 +22,7 @@ define ${RULE} ARGV[9]
 define ${LIMIT} ARGV[10]
 define ${WINDOW} ARGV[11]
 
--- The length of an exact window's five numbers (see decide/exact.lua). Each has 16 columns and a
--- separator after it.
+-- The length of an exact window's five numbers, with a separator after each: see decide/exact.lua.
 define ${NUMBERS_LENGTH} 85
 define $number(state, start, nth) $column(state, start + nth * 17) + 0
 

@@ -8,7 +8,7 @@
 --   wait(r, cost, at)   returns the µs until the cost fits: 0 now, -1 never
 --   charge(r, cost, at) and refund(r, cost) change the fields
 --   remaining(r)        returns the cost that fits now
---   reset(r, at)        returns the µs until the rule is full: no charge uses its capacity
+--   reset(r, at)        returns the µs until the rule is full: no charge counts
 --   numbers(r, at)      returns the numbers to store
 --   write(r)            writes the ring; is called before numbers; only exact windows have it
 -- at is the key's clock in µs.
