@@ -10,8 +10,8 @@ import (
 	"github.com/sluicehq/sluice/bench/report"
 )
 
-// bareCommands names the baseline contender: it runs the same Redis commands as Sluice's script, from
-// Sluice's own client, without decisions in Lua or in Go.
+// bareCommands names the baseline contender: it runs the same Redis commands as Sluice's script,
+// from Sluice's own client, without decisions in Lua or in Go.
 const bareCommands = "bare commands"
 
 // bareScript returns a script that runs the commands, with arguments in Lua's syntax, and returns

@@ -13,8 +13,8 @@ import (
 	"github.com/sluicehq/sluice/shared/ratelimit"
 )
 
-// growth measures how the duration of a call depends on the size of the store. Each size has its own
-// store, and the stores take turns in each round.
+// growth measures how the duration of a call depends on the size of the store. Each size has its
+// own store, and the stores take turns in each round.
 func growth(ctx context.Context, s *suite) error {
 	sizes := []int{10_000, 100_000, 1_000_000, 10_000_000}
 	keys := []int{1_000, 10_000, 100_000, 1_000_000}
@@ -188,8 +188,8 @@ func measureJobs(ctx context.Context, s *suite, stores []*pending,
 	return enqueues, claims, nil
 }
 
-// lookup returns the mean duration of HMGET inside Redis, in microseconds, since fill or finishRehash
-// reset the statistics. Enqueue and claim both run HMGET.
+// lookup returns the mean duration of HMGET inside Redis, in microseconds, since fill or
+// finishRehash reset the statistics. Enqueue and claim both run HMGET.
 func (p *pending) lookup(ctx context.Context) (float64, error) {
 	return p.db.info(ctx, "commandstats", "cmdstat_hmget:", "usec_per_call=")
 }
@@ -220,8 +220,8 @@ func (p *pending) finishRehash(ctx context.Context) error {
 	return p.db.peer.ConfigResetStat(ctx).Err()
 }
 
-// claimDue enqueues due jobs and returns the duration of one call that claims 60 jobs of shard 0. It
-// removes all the jobs that it enqueued.
+// claimDue enqueues due jobs and returns the duration of one call that claims 60 jobs of shard 0.
+// It removes all the jobs that it enqueued.
 func claimDue(ctx context.Context, q *delayqueue.Queues, due []delayqueue.Job) (time.Duration, error) {
 	if err := push(ctx, q, due); err != nil {
 		return 0, err

@@ -32,7 +32,8 @@ func openQueues(db *store) (*delayqueue.Queues, error) {
 	return q, nil
 }
 
-// jobs returns count jobs. Their IDs are numbered from first, so that batches can have distinct IDs.
+// jobs returns count jobs. Their IDs are numbered from first, so that batches can have distinct
+// IDs.
 func jobs(first, count int, delay time.Duration) []delayqueue.Job {
 	out := make([]delayqueue.Job, count)
 	for i := range out {

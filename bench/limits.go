@@ -144,8 +144,8 @@ func checkDenied(ctx context.Context, s *suite) error {
 	l := ratelimit.New(listening, db.conn)
 	rule := policy.Rule{Name: "one", Algorithm: policy.TokenBucket, Limit: 1, Window: time.Hour, Burst: 1}
 	denied := ratelimit.Check{Policy: policy.Policy{Name: "bench", Rules: []policy.Rule{rule}}, Key: "denied"}
-	// deny exhausts the key before each slice. The limiter caches denials after it has subscribed to
-	// refund notices, which happens during the warm-up.
+	// deny exhausts the key before each slice. The limiter caches denials after it has subscribed
+	// to refund notices, which happens during the warm-up.
 	deny := func(ctx context.Context) error {
 		for {
 			d, err := l.Check(ctx, denied)
@@ -175,8 +175,8 @@ func checkDenied(ctx context.Context, s *suite) error {
 	return nil
 }
 
-// logSource is the usual exact sliding window: a script that keeps the time of each admitted request
-// in a sorted set.
+// logSource is the usual exact sliding window: a script that keeps the time of each admitted
+// request in a sorted set.
 const logSource = `
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]

@@ -12,8 +12,8 @@ import (
 	"github.com/sluicehq/sluice/bench/report"
 )
 
-// handlerOverhead runs BenchmarkHandlerOverhead in several rounds. The benchmark is in the handler's
-// package, which is a main package and cannot be imported.
+// handlerOverhead runs BenchmarkHandlerOverhead in several rounds. The benchmark is in the
+// handler's package, which is a main package and cannot be imported.
 func handlerOverhead(ctx context.Context, s *suite) error {
 	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "BenchmarkHandlerOverhead", "-benchtime",
 		fmt.Sprintf("%dx", s.size(5_000, 1_500)),

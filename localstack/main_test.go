@@ -205,7 +205,7 @@ func TestUpTime(t *testing.T) {
 }
 
 // pathWithout returns a PATH with every program of the current PATH except missing. It keeps the C
-// compiler, because without one, go disables cgo and compiles every package again.
+// compiler, because without a C compiler, go disables cgo and compiles every package again.
 func pathWithout(t *testing.T, missing ...string) string {
 	t.Helper()
 	dir := t.TempDir()

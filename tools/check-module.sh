@@ -58,7 +58,8 @@ check() {
   fi
 }
 
-# Check the stand-in first: like the real provider, it must reject a misspelt and a read-only argument.
+# Check the stand-in first: like the real provider, it must reject a misspelt and a read-only
+# argument.
 mkdir "$work/canary"
 printf 'resource "aws_sqs_queue" "q" {\n  nmae = "a misspelt argument"\n}\n\nresource "aws_sqs_queue" "r" {\n  arn = "what only AWS decides"\n}\n' >"$work/canary/main.tf"
 (cd "$work/canary" && "$tool" init -backend=false -input=false -no-color >/dev/null)

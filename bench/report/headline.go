@@ -30,8 +30,8 @@ func headlines() []headline {
 	}
 }
 
-// Headlines renders the rows that the README shows, as a Markdown table. It omits rows that were not
-// measured.
+// Headlines renders the rows that the README shows, as a Markdown table. It omits rows that were
+// not measured.
 func Headlines(rows []Row) string {
 	var b strings.Builder
 	b.WriteString("| | Sluice | peer | ratio |\n| --- | --- | --- | --- |\n")

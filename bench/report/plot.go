@@ -43,8 +43,8 @@ func Bars(path, title, unit string, bars []Bar) error {
 	return save(p, path)
 }
 
-// Distribution writes cumulative distributions of durations as an SVG file. The axis of durations is
-// in ms and logarithmic.
+// Distribution writes cumulative distributions of durations as an SVG file. The axis of durations
+// is in ms and logarithmic.
 func Distribution(path, title string, names []string, samples map[string][]float64) error {
 	const least = 0.01
 	var lines []any
@@ -66,7 +66,8 @@ func Distribution(path, title string, names []string, samples map[string][]float
 	return save(p, path)
 }
 
-// Curves writes quantities by the size of the store as an SVG file. The axis of sizes is logarithmic.
+// Curves writes quantities by the size of the store as an SVG file. The axis of sizes is
+// logarithmic.
 func Curves(path, title, unit string, names []string, curves map[string][][2]float64) error {
 	var lines []any
 	for _, name := range names {

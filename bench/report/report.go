@@ -17,8 +17,8 @@ type Row struct {
 	Work, Against string
 	// Ours and Theirs are the absolute figures, for people.
 	Ours, Theirs string
-	// Value is compared with the target. It is a ratio, or a quantity if Unit is set. Low and High are
-	// the lowest and the highest value of the rounds.
+	// Value is compared with the target. It is a ratio, or a quantity if Unit is set. Low and High
+	// are the lowest and the highest value of the rounds.
 	Value, Low, High float64
 	Unit             string
 	// AtLeast or AtMost is the target. A row without a target helps to explain other rows.

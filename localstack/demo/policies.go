@@ -25,7 +25,7 @@ const (
 func showPolicies(ctx context.Context, s *scenario) error {
 	declare := s.declare
 	if s.Tofu == nil {
-		s.note("neither tofu nor terraform is installed (`make tofu` builds one): using the command line")
+		s.note("neither tofu nor terraform is installed (`make tofu` builds OpenTofu): using the command line")
 		declare = s.putPolicy
 	}
 	if err := declare(ctx, firstLimit); err != nil {

@@ -106,7 +106,7 @@ func TestLock(t *testing.T) {
 		close(fences)
 		last, count := holder.number("fence"), 0
 		for f := range fences {
-			require.Greater(t, f, last, "each holder must have a higher fence than the previous one")
+			require.Greater(t, f, last, "each holder must have a higher fence than the previous holder")
 			last, count = f, count+1
 		}
 		require.Equal(t, waiters, count, "every waiter must acquire the lock")

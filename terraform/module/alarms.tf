@@ -1,13 +1,13 @@
-# Alarms, each with a runbook in docs/operations.md. The metrics in the deployment's namespace come
-# from the functions' logs, in the embedded metric format. A test compares their names and
-# dimensions with the source.
+# Alarms, each with a runbook in docs/operations.md. CloudWatch reads the metrics in the deployment's
+# namespace from the functions' logs (embedded metric format). A test compares the metrics' names and
+# dimensions with the Go code.
 
 locals {
   dispatcher = { function = "dispatcher" }
   runbooks   = "Runbook: docs/operations.md#"
 
-  # Each alarm defines what a missing value means: a missing heartbeat is an alarm, a missing count
-  # of errors is no error.
+  # missing is CloudWatch's treat_missing_data: a missing heartbeat triggers an alarm, a missing error
+  # count does not.
   metric_alarms = { for name, alarm in merge(
     {
       "dispatcher-heartbeat" = {
@@ -23,7 +23,7 @@ locals {
         below       = false, threshold = 1, period = 300, periods = 1, points = 1, missing = "notBreaching"
       }
       "limits-degraded" = {
-        description = "Redis is unavailable, so limits are decided by each policy's on_unavailable."
+        description = "Redis is unavailable, so each policy's on_unavailable setting decides its checks."
         runbook     = "degraded"
         namespace   = local.metrics_namespace, metric = "degraded", dimensions = { function = "limit" }, stat = "Sum"
         below       = false, threshold = 1, period = 60, periods = 3, points = 2, missing = "notBreaching"
@@ -36,13 +36,13 @@ locals {
       below       = false, threshold = var.alarms.lateness_p99_ms, period = 60, periods = 5, points = 3, missing = "notBreaching"
     } },
     { for name in keys(var.queues) : "oldest-due-${name}" => {
-      description = "A job of the queue ${name} is overdue: the dispatcher does not keep up, or SQS refuses the job."
+      description = "A job of the queue ${name} is overdue: the dispatcher is too slow, or SQS rejects the job."
       runbook     = "oldest-due"
       namespace   = local.metrics_namespace, metric = "oldest_due", dimensions = merge(local.dispatcher, { queue = name }), stat = "Maximum"
       below       = false, threshold = var.alarms.oldest_due_ms, period = 60, periods = 3, points = 3, missing = "notBreaching"
     } },
     { for name in keys(var.queues) : "dead-jobs-${name}" => {
-      description = "Jobs of the queue ${name} are dead because their attempts are exhausted. They wait for a redrive."
+      description = "Jobs of the queue ${name} are dead: their attempts are exhausted. A redrive enqueues dead jobs again."
       runbook     = "dead-jobs"
       namespace   = local.metrics_namespace, metric = "dead", dimensions = merge(local.dispatcher, { queue = name }), stat = "Maximum"
       below       = false, threshold = 1, period = 300, periods = 1, points = 1, missing = "notBreaching"
@@ -60,7 +60,7 @@ locals {
       below       = false, threshold = 1, period = 60, periods = 3, points = 2, missing = "notBreaching"
     } },
     { for name in keys(var.queues) : "dead-letters-${name}" => {
-      description = "Consumers of the queue ${name} failed on messages max_receive_count times; SQS moved the messages to the dead-letter queue."
+      description = "Consumers of the queue ${name} failed to process a message max_receive_count times; SQS moved the message to the dead-letter queue."
       runbook     = "dead-letters"
       namespace   = "AWS/SQS", metric = "ApproximateNumberOfMessagesVisible", dimensions = { QueueName = aws_sqs_queue.dead[name].name }, stat = "Maximum"
       below       = false, threshold = 1, period = 300, periods = 1, points = 1, missing = "notBreaching"
@@ -91,10 +91,10 @@ locals {
     } },
   ) : name => alarm if var.alarms.enabled }
 
-  # Alarms on an expression over several metrics.
+  # Alarms on a CloudWatch metric expression.
   computed_alarms = { for name, alarm in {
     "redis-memory" = {
-      description = "Redis is nearly full. A full Redis refuses writes: locks return 503, and jobs go to the outbox."
+      description = "Redis is nearly full. A full Redis rejects writes: locks return 503, and jobs go to the outbox."
       runbook     = "redis-memory"
       expression  = "100 * used / most", label = "memory used (%)", threshold = var.alarms.memory_percent, period = 60, periods = 5, points = 5
       metrics     = { used = "used_memory", most = "maxmemory" }

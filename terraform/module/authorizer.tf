@@ -1,8 +1,8 @@
-# The function limit as the REQUEST authorizer of other HTTP APIs.
+# Registers the function limit as a REQUEST authorizer of the HTTP APIs in var.authorizer.
 
 locals {
-  # No try() here: an API's ID is often unknown during the plan, and try() would make the names
-  # unknown too, which for_each does not accept.
+  # Do not use try() here. An API's ID is often unknown during the plan. try() would make the map's
+  # keys unknown too, and for_each rejects unknown keys.
   authorized_apis = var.authorizer == null ? {} : var.authorizer.apis
 }
 
@@ -15,7 +15,7 @@ resource "aws_apigatewayv2_authorizer" "this" {
   authorizer_uri                    = module.limit.invoke_arn
   authorizer_payload_format_version = "2.0"
   enable_simple_responses           = true
-  # A decision applies to one request. A cached decision would charge many requests as one.
+  # Disables caching: with a cached decision, Sluice would charge many requests as one.
   authorizer_result_ttl_in_seconds = 0
 }
 

@@ -1,4 +1,5 @@
-# ElastiCache for Valkey, as a replication group or serverless. An existing cache replaces both.
+# ElastiCache for Valkey, as a replication group or serverless. With var.existing_cache, the module
+# creates neither.
 
 locals {
   make_group      = var.existing_cache == null && var.cache.kind == "replication_group"
@@ -6,12 +7,13 @@ locals {
   make_cache      = local.make_group || local.make_serverless
   cluster_mode    = local.make_group && var.cache.shards > 1
 
-  # Only the functions may connect, and only with an IAM token, so that no password is in the state.
+  # The functions share the cache's only user. It authenticates with IAM tokens, so the state contains
+  # no password.
   make_user = local.make_cache || var.quorum_nodes > 0
 
-  # The user may access Sluice's keys, which all start with a hash tag, and its channels. It may
-  # call the commands of the scripts and of the health check, and no dangerous one such as KEYS,
-  # FLUSHALL or CONFIG. A test runs locks, jobs and limits as this user.
+  # The user may access Sluice's keys, which all start with a hash tag, and its channels. It may call
+  # every command that the scripts and the health check need, but no dangerous commands such as KEYS,
+  # FLUSHALL and CONFIG. A test runs locks, jobs and limits with these permissions.
   access_string = "on ~{* &{* &sluice:* +@all -@admin -@dangerous +info"
 
   parameter_family = var.cache.engine_version == "7.2" ? "valkey7" : "valkey${split(".", var.cache.engine_version)[0]}"
@@ -34,8 +36,8 @@ resource "aws_elasticache_parameter_group" "this" {
   description = "Sluice: no eviction"
   tags        = local.tags
 
-  # A full cache must refuse writes: the caller gets 503, or the job goes to the outbox. An evicted
-  # lock or job would be lost.
+  # A full cache must reject writes: the caller gets 503, or the job goes to the outbox. An eviction
+  # would lose a lock or a job.
   parameter {
     name  = "maxmemory-policy"
     value = "noeviction"
@@ -97,7 +99,7 @@ resource "aws_elasticache_replication_group" "this" {
   lifecycle {
     precondition {
       condition     = var.cache.shards == 1 || var.cache.replicas > 0
-      error_message = "A cache with several shards needs a replica for each, because cluster mode requires automatic failover."
+      error_message = "A cache with several shards needs at least one replica per shard, because cluster mode requires automatic failover."
     }
     precondition {
       condition     = var.attach_vpc
@@ -131,8 +133,8 @@ resource "aws_elasticache_serverless_cache" "this" {
   daily_snapshot_time      = var.cache.snapshot_retention_days > 0 ? split("-", var.cache.snapshot_window)[0] : null
   snapshot_retention_limit = var.cache.snapshot_retention_days
 
-  # No limit on the data: serverless does not offer noeviction, and at the limit it evicts keys that
-  # have a TTL.
+  # Do not limit the data: at such a limit, a serverless cache evicts keys that have a TTL. It does not
+  # support noeviction.
   cache_usage_limits {
     ecpu_per_second {
       maximum = var.cache.max_ecpu_per_second

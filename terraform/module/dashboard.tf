@@ -1,6 +1,6 @@
-# The CloudWatch dashboard. dashboard.json.tftpl is valid JSON before its rendering; tools/dashboard
-# draws it for the documentation. Search expressions find the queues, so that a new queue needs no
-# change here.
+# The CloudWatch dashboard. The template dashboard.json.tftpl is itself valid JSON, because
+# tools/dashboard reads it to draw the picture in the documentation. Search expressions find the
+# queues, so a new queue needs no change here.
 
 resource "aws_cloudwatch_dashboard" "this" {
   count = var.dashboard ? 1 : 0

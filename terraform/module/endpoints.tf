@@ -1,12 +1,12 @@
-# VPC endpoints for the services that the functions call: DynamoDB, SQS and, if it holds the cache's
-# password, Secrets Manager.
+# VPC endpoints for the services that the functions call: DynamoDB, SQS and, for the password of an
+# existing cache, Secrets Manager.
 
 locals {
   make_endpoints = local.make_vpc || (var.attach_vpc && try(var.vpc.create_endpoints, false))
   with_secret    = try(var.existing_cache.auth, "none") == "password"
 
-  # The policy restricts callers by conditions, because the ARN of an account or a role in Principal
-  # does not match the role's sessions.
+  # The endpoint policies restrict callers with conditions on aws:PrincipalArn: a role's ARN in
+  # Principal would not match the role's sessions.
   only = { for name, f in local.functions : name => { ArnEquals = { "aws:PrincipalArn" = f.role_arn } } }
   all  = { ArnEquals = { "aws:PrincipalArn" = [for f in local.functions : f.role_arn] } }
 
@@ -54,7 +54,7 @@ resource "aws_vpc_endpoint" "dynamodb" {
   lifecycle {
     precondition {
       condition     = local.make_vpc || length(try(var.vpc.route_table_ids, [])) > 0
-      error_message = "vpc.create_endpoints requires vpc.route_table_ids, because the endpoint of DynamoDB is a route."
+      error_message = "vpc.create_endpoints requires vpc.route_table_ids, because the DynamoDB endpoint is an entry in the route tables."
     }
   }
 }

@@ -1,5 +1,5 @@
-# The alternative to the HTTP API: a URL for each function, also with SigV4. Callers need
-# lambda:InvokeFunctionUrl and lambda:InvokeFunction.
+# The alternative to the HTTP API: a function URL for each function except the dispatcher. The URLs
+# require SigV4. Callers need lambda:InvokeFunctionUrl and lambda:InvokeFunction.
 
 locals {
   url_functions = { for name in toset(values(local.routes)) : name => local.functions[name] if !local.make_api }

@@ -2,9 +2,9 @@
 # logs, the key, the network and traces.
 
 locals {
-  # The calls of the adapters shared/lock/dynamolock, shared/delayqueue/outbox and
-  # shared/policy/dynamopolicy. A test reads the calls from the source. A transaction needs the
-  # permissions of its parts.
+  # The DynamoDB calls of the packages shared/lock/dynamolock, shared/delayqueue/outbox and
+  # shared/policy/dynamopolicy. A test compares the calls with the Go code. A transaction needs the
+  # permission for each of its operations.
   table_actions = {
     locks    = ["dynamodb:GetItem", "dynamodb:PutItem"]
     outbox   = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
@@ -18,8 +18,8 @@ locals {
     limit      = [{ sid = "Policies", actions = local.table_actions.policies, resources = [aws_dynamodb_table.policies.arn] }]
   }
 
-  # SendMessage also permits SendMessageBatch. Without queues, the list names a queue that does not
-  # exist, because IAM refuses an empty list.
+  # sqs:SendMessage also permits SendMessageBatch. IAM rejects an empty list of resources: without
+  # queues, the list contains the ARN of a queue that does not exist.
   job_queue_arns = length(var.queues) > 0 ? [for q in aws_sqs_queue.jobs : q.arn] : ["arn:${local.partition}:sqs:${local.region}:${local.account}:${var.name}-jobs-none"]
   dispatch_statements = [
     { sid = "SendJobs", actions = ["sqs:SendMessage"], resources = local.job_queue_arns },

@@ -17,8 +17,8 @@ resource "aws_kms_key" "this" {
     Version = "2012-10-17"
     Statement = [
       {
-        # Lets IAM policies of the account grant access. Without it, nobody could administer the
-        # key.
+        # Lets IAM policies of the account grant access. Without this statement, nobody could
+        # administer the key.
         Sid       = "Account"
         Effect    = "Allow"
         Principal = { AWS = "arn:${local.partition}:iam::${local.account}:root" }
@@ -36,7 +36,7 @@ resource "aws_kms_key" "this" {
         }
       },
       {
-        # For alarms that notify an SNS topic encrypted with this key.
+        # Lets alarms notify an SNS topic that is encrypted with this key.
         Sid       = "Alarms"
         Effect    = "Allow"
         Principal = { Service = "cloudwatch.amazonaws.com" }

@@ -17,7 +17,7 @@ locals {
   zones = !local.make_vpc ? [] : (
     length(var.availability_zones) > 0 ? var.availability_zones : slice(data.aws_availability_zones.available[0].names, 0, 2)
   )
-  # In an existing VPC, AWS chooses the zones among the subnets.
+  # In an existing VPC, AWS chooses a zone for each quorum node from the subnets' zones.
   quorum_zones = length(local.zones) > 0 ? local.zones : [""]
 
   vpc_id     = local.make_vpc ? aws_vpc.this[0].id : try(var.vpc.id, null)
@@ -56,7 +56,7 @@ resource "aws_route_table_association" "private" {
   route_table_id = aws_route_table.private[0].id
 }
 
-# Removes the rules of the default security group, which AWS creates.
+# AWS creates a default security group with rules in each VPC. This resource removes the rules.
 resource "aws_default_security_group" "this" {
   count = local.make_vpc ? 1 : 0
 

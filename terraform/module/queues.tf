@@ -25,8 +25,8 @@ resource "aws_sqs_queue" "jobs" {
   })
 }
 
-# Messages on which consumers failed. Dead jobs are not here; they stay in Redis until they are
-# redriven.
+# The dead-letter queue for messages that consumers failed to process. Dead jobs are not in this
+# queue: Redis keeps them for a redrive.
 resource "aws_sqs_queue" "dead" {
   for_each = var.queues
 
@@ -38,7 +38,7 @@ resource "aws_sqs_queue" "dead" {
   tags                      = merge(local.tags, { "sluice:queue" = each.key })
 }
 
-# Only its job queue may use it as a dead-letter queue.
+# Only its own job queue may use a dead-letter queue.
 resource "aws_sqs_queue_redrive_allow_policy" "dead" {
   for_each = var.queues
 

@@ -1,5 +1,5 @@
-# Independent caches for locks with consistency = "quorum". Each is a single node without a replica,
-# so that no failover can lose a lock.
+# Independent caches for locks with consistency = "quorum". Each cache is a single node without a
+# replica, so that no failover can lose a lock.
 
 locals {
   quorum = { for i in range(var.quorum_nodes) : tostring(i + 1) => element(local.quorum_zones, i) }
@@ -23,8 +23,8 @@ resource "aws_elasticache_parameter_group" "quorum" {
   }
 }
 
-# A replication group of one node, because aws_elasticache_cluster does not support Valkey. A single
-# node never fails over.
+# Each quorum node is a replication group with one node, because aws_elasticache_cluster does not
+# support Valkey.
 resource "aws_elasticache_replication_group" "quorum" {
   for_each = local.quorum
 
@@ -54,7 +54,7 @@ resource "aws_elasticache_replication_group" "quorum" {
   # Leases last for seconds; a restored snapshot would contain only expired locks.
   snapshot_retention_limit = 0
 
-  # Maintenance windows on different days keep the other nodes available.
+  # Each node has its maintenance window on a different day, so that AWS maintains one node at a time.
   maintenance_window = "${element(["mon", "tue", "wed", "thu", "fri"], tonumber(each.key) - 1)}:04:30-${element(["mon", "tue", "wed", "thu", "fri"], tonumber(each.key) - 1)}:05:30"
 
   lifecycle {

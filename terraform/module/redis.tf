@@ -1,4 +1,5 @@
-# The connection of the functions to Redis: the new cache or the existing one.
+# The functions' connection to Redis: the existing cache, the serverless cache or the replication
+# group.
 
 locals {
   redis = (
@@ -33,6 +34,6 @@ locals {
     }
   )
 
-  # In the order of SLUICE_LOCK_IAM_RESOURCES, because a token is valid for one cache.
+  # The URLs must have the same order as SLUICE_LOCK_IAM_RESOURCES: an IAM token is valid for one cache.
   quorum_urls = [for node in aws_elasticache_replication_group.quorum : "rediss://${node.primary_endpoint_address}:6379"]
 }

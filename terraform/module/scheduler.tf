@@ -21,7 +21,7 @@ resource "aws_scheduler_schedule" "dispatcher" {
     role_arn = aws_iam_role.scheduler.arn
     input    = jsonencode({ source = "schedule" })
 
-    # An invocation that is a minute late is useless, because the next one is due.
+    # Stop retrying after a minute: the next scheduled invocation is due by then.
     retry_policy {
       maximum_event_age_in_seconds = 60
       maximum_retry_attempts       = 2
@@ -33,7 +33,7 @@ resource "aws_scheduler_schedule" "dispatcher" {
   }
 }
 
-# The same for invocations that Lambda accepted but could not run.
+# Sends invocations that Lambda accepted but could not run to the same dead-letter queue.
 resource "aws_lambda_function_event_invoke_config" "dispatcher" {
   function_name                = module.dispatcher.name
   maximum_event_age_in_seconds = 60
@@ -53,7 +53,7 @@ resource "aws_sqs_queue" "dispatcher_dead" {
   tags                      = local.tags
 }
 
-# No SQS queue may use it as its dead-letter queue.
+# No SQS queue may use the dispatcher's dead-letter queue.
 resource "aws_sqs_queue_redrive_allow_policy" "dispatcher_dead" {
   queue_url            = aws_sqs_queue.dispatcher_dead.id
   redrive_allow_policy = jsonencode({ redrivePermission = "denyAll" })

@@ -1,4 +1,4 @@
-# The permitted connections: from the functions to the cache and to the endpoints, and no others.
+# The security groups permit connections from the functions to the cache and to AWS APIs only.
 
 locals {
   cache_ports = local.make_serverless ? { primary = 6379, reader = 6380 } : { primary = 6379 }
@@ -138,9 +138,9 @@ resource "aws_vpc_security_group_egress_rule" "functions_to_dynamodb" {
   tags              = local.tags
 }
 
-# An existing VPC without endpoints of this module. The addresses of AWS are not enumerable, so the
-# functions may use HTTPS to every address that the VPC's routes reach. They sign their requests,
-# and their roles limit the calls.
+# For an existing VPC in which the module creates no endpoints. AWS APIs have no fixed list of
+# addresses, so the functions may connect with HTTPS to every address that the VPC's routes reach. The
+# functions sign their requests, and their roles permit only the calls that they need.
 #trivy:ignore:AWS-0104
 resource "aws_vpc_security_group_egress_rule" "functions_to_aws" {
   count = var.attach_vpc && !local.make_endpoints ? 1 : 0

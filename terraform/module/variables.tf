@@ -1,5 +1,6 @@
-# The functions, the queues and the API. variables_stores.tf has the cache, the network and the
-# keys; variables_operations.tf has logs, alarms and the dashboard.
+# Variables for the functions, the queues and the API. variables_stores.tf declares the variables for
+# the cache, the network and the encryption key. variables_operations.tf declares the variables for
+# logs, alarms and the dashboard.
 
 variable "name" {
   description = "The prefix of the name of every resource. Two deployments in one account and region need different names."
@@ -23,9 +24,9 @@ variable "queues" {
     The job queues, by the name that callers use in `/v1/queues/{queue}`. Each gets an SQS queue and a dead-letter queue.
 
     - `fifo`: whether SQS keeps the order of each `group` of jobs and removes duplicates.
-    - `consumer_timeout_seconds`: how long a consumer needs for one message at most. The visibility timeout is six times as long.
-    - `max_receive_count`: how often SQS delivers a message before SQS moves it to the dead-letter queue.
-    - `retention_seconds`: how long SQS keeps a message that no consumer deletes.
+    - `consumer_timeout_seconds`: the maximum time that a consumer needs for one message. The visibility timeout is six times this value.
+    - `max_receive_count`: the number of deliveries of a message. SQS then moves the message to the dead-letter queue.
+    - `retention_seconds`: the time for which SQS keeps a message that no consumer deletes.
 
     One environment variable lists all queues for the functions. Lambda limits the environment to 4 KB, which is enough for 30 queues with
     names of ten letters.
@@ -43,7 +44,7 @@ variable "queues" {
     error_message = "A queue's name must have 1 to 48 letters, digits, hyphens and underscores, and start with a letter or digit."
   }
   validation {
-    # The bytes of a queue in the environment: its name twice, and the rest of its URL.
+    # The size of a queue in the environment, in bytes: its name, and its URL, which contains the name.
     condition     = sum(concat([0], [for name in keys(var.queues) : 91 + 2 * length(name)])) <= 3400
     error_message = "The list of queues exceeds the 4 KB that Lambda permits for environment variables. Move some of the queues to a second deployment."
   }
@@ -100,7 +101,8 @@ variable "packages" {
 
     - `directory`: a local folder, relative to the folder in which tofu runs. Defaults to `dist`, or to the `dist` of the checkout that contains
       the module. The zips for `x86_64` are in its folder `amd64`.
-    - `s3`: a bucket to use instead. `sha256` has the digest of each zip in base64, so that Terraform deploys a new zip under the same key.
+    - `s3`: a bucket to use instead. `sha256` has the digest of each zip in base64. Terraform deploys a new zip with the same key only if its
+      digest changes.
   EOT
   type = object({
     directory = optional(string)
@@ -128,7 +130,7 @@ variable "architecture" {
 variable "functions" {
   description = <<-EOT
     Settings that differ from the defaults, by function (`lock`, `enqueue`, `dispatcher`, `limit`). `reserved_concurrency` is both the guaranteed
-    and the maximum number of concurrent instances; -1 reserves none. A waiting lock occupies an instance for as long as it waits.
+    and the maximum number of concurrent instances; -1 reserves none. A request that waits for a lock occupies an instance.
   EOT
   type = map(object({
     memory_mb            = optional(number)
@@ -147,7 +149,7 @@ variable "functions" {
   }
   validation {
     condition     = try(var.functions["dispatcher"].timeout_seconds, null) == null ? true : var.functions["dispatcher"].timeout_seconds >= 90 && var.functions["dispatcher"].timeout_seconds <= 900
-    error_message = "The dispatcher's timeout_seconds must be between 90 and 900, because it runs until the invocation of the next minute takes over."
+    error_message = "The dispatcher's timeout_seconds must be between 90 and 900, because the dispatcher runs until the next invocation, a minute later, takes over."
   }
   validation {
     condition     = alltrue([for name, f in var.functions : name == "dispatcher" || f.timeout_seconds == null ? true : f.timeout_seconds >= 1 && f.timeout_seconds <= 30])
@@ -159,7 +161,7 @@ variable "functions" {
   }
   validation {
     condition     = coalesce(try(var.functions["dispatcher"].reserved_concurrency, null), -1) == -1 ? true : var.functions["dispatcher"].reserved_concurrency >= 3
-    error_message = "The dispatcher's reserved_concurrency must be at least 3: the running instance, its successor, and one for a duplicate event of EventBridge."
+    error_message = "The dispatcher's reserved_concurrency must be at least 3: for the running instance, for its successor, and for a duplicate event from EventBridge."
   }
 }
 

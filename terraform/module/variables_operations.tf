@@ -1,7 +1,7 @@
 # Logs, traces, alarms and the dashboard.
 
 variable "log_level" {
-  description = "The lowest level that the functions log: `debug`, `info`, `warn` or `error`."
+  description = "The minimum level that the functions log: `debug`, `info`, `warn` or `error`."
   type        = string
   default     = "info"
 
@@ -12,7 +12,7 @@ variable "log_level" {
 }
 
 variable "log_retention_days" {
-  description = "How many days CloudWatch keeps the logs."
+  description = "The number of days that CloudWatch keeps the logs."
   type        = number
   default     = 30
 
@@ -29,7 +29,7 @@ variable "flow_logs" {
 }
 
 variable "tracing" {
-  description = "Whether the functions send traces to X-Ray. They propagate the trace context of callers in any case."
+  description = "Whether the functions send traces to X-Ray. The functions always propagate the trace context of callers."
   type        = bool
   default     = true
 }
@@ -38,10 +38,10 @@ variable "alarms" {
   description = <<-EOT
     The alarms and their thresholds. `docs/operations.md` has a runbook for each alarm.
 
-    - `actions`: ARNs to notify when an alarm starts and ends, such as that of an SNS topic.
+    - `actions`: ARNs to notify when an alarm starts and ends, such as the ARN of an SNS topic.
     - `lateness_p99_ms`, `oldest_due_ms`: the permitted lateness of jobs, in milliseconds.
-    - `memory_percent`: the permitted share of used memory of Redis.
-    - `outbox_minutes`: how many minutes jobs may wait in the outbox.
+    - `memory_percent`: the permitted memory usage of Redis, in percent of `maxmemory`.
+    - `outbox_minutes`: the permitted time for which the outbox contains jobs, in minutes.
   EOT
   type = object({
     enabled         = optional(bool, true)

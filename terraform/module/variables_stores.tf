@@ -1,15 +1,15 @@
-# The cache, the network and the encryption key.
+# Variables for the cache, the network and the encryption key.
 
 variable "cache" {
   description = <<-EOT
     The new ElastiCache for Valkey. Ignored if `existing_cache` is set.
 
     - `kind`: `replication_group` (nodes of a fixed size) or `serverless`. A replication group has `maxmemory-policy noeviction`. Serverless evicts
-      keys with a TTL when it reaches its limit of 5 TB, so the module sets no lower limit.
-    - `engine_version`: the version of Valkey. It is explicit, so that an upgrade is a decision.
-    - `node_type`, `shards`, `replicas`: with more than one shard the group runs in cluster mode. Without a replica there is no failover.
+      keys with a TTL at its data limit. The module sets no limit, so the limit is the maximum of 5 TB.
+    - `engine_version`: the version of Valkey. To upgrade, change this value.
+    - `node_type`, `shards`, `replicas`: with more than one shard, the group runs in cluster mode. Without a replica, there is no failover.
     - `max_ecpu_per_second`: for serverless only. Above it, ElastiCache throttles calls.
-    - `snapshot_retention_days`: how many days snapshots are kept; 0 turns snapshots off.
+    - `snapshot_retention_days`: the number of days to keep snapshots; 0 disables snapshots.
   EOT
   type = object({
     kind                    = optional(string, "replication_group")
@@ -51,14 +51,14 @@ variable "existing_cache" {
   description = <<-EOT
     An existing Redis (6.2 or later) or Valkey to use instead of `cache`. It must run with `maxmemory-policy noeviction`.
 
-    - `url`: `rediss://host:6379`; commas separate several seeds of a cluster. It must contain no password, because the URL is in the state.
+    - `url`: `rediss://host:6379`; commas separate several nodes of a cluster. It must contain no password, because the URL is in the state.
     - `auth`: `none`, `iam` or `password`.
       - `iam` requires `user`, `iam_resource` (the name of the cache), `connect_arns` (the ARNs of the cache and of the user) and, for a serverless
         cache, `serverless`.
       - `password` requires `secret_arn`, a secret of Secrets Manager. The secret is the password, or an object with `password` and, optionally,
-        `username`. Otherwise set `user`. Set `secret_kms_key_arn` if a key of yours encrypts the secret.
-    - `security_group` (that of the cache; it then admits the functions at `port`) or `cidrs` (the addresses of the cache): one of them is required
-      if the functions run in a VPC.
+        `username`. Without a `username`, set `user`. Set `secret_kms_key_arn` if your own KMS key encrypts the secret.
+    - `security_group` (the cache's security group, to which the module adds a rule that admits the functions at `port`) or `cidrs` (the addresses
+      of the cache): required if the functions run in a VPC.
   EOT
   type = object({
     url                = string
@@ -95,7 +95,7 @@ variable "existing_cache" {
 }
 
 variable "quorum_nodes" {
-  description = "The number of independent single-node caches for locks with `consistency = \"quorum\"`: 0, 3 or 5. They are spread over the availability zones."
+  description = "The number of independent single-node caches for locks with `consistency = \"quorum\"`: 0, 3 or 5. The nodes are in different availability zones where possible."
   type        = number
   default     = 0
 
@@ -106,17 +106,17 @@ variable "quorum_nodes" {
 }
 
 variable "quorum_node_type" {
-  description = "The node type of the caches of the quorum."
+  description = "The node type of the quorum's caches."
   type        = string
   default     = "cache.t4g.micro"
 }
 
 variable "vpc" {
   description = <<-EOT
-    The network to use. By default the module creates a VPC with private subnets only, without internet gateway and NAT, with endpoints for the services that the functions call.
+    The network to use. By default, the module creates a VPC. It has only private subnets, no internet gateway and no NAT, and endpoints for the services that the functions call.
 
     - `id`, `subnet_ids`: the VPC, and private subnets in at least two availability zones.
-    - `create_endpoints`: whether to create the endpoints in this VPC too. The endpoint of DynamoDB needs `route_table_ids`. Without endpoints, the
+    - `create_endpoints`: whether to create the endpoints in this VPC. The DynamoDB endpoint needs `route_table_ids`. Without endpoints, the
       subnets need another route to SQS and DynamoDB.
   EOT
   type = object({
@@ -129,7 +129,7 @@ variable "vpc" {
 
   validation {
     condition     = var.vpc == null ? true : length(var.vpc.subnet_ids) >= 1
-    error_message = "vpc.subnet_ids must have at least one subnet; two in different availability zones are better."
+    error_message = "vpc.subnet_ids must have at least one subnet; use at least two, in different availability zones."
   }
 }
 
@@ -168,7 +168,7 @@ variable "encryption_key" {
 }
 
 variable "deletion_protection" {
-  description = "Whether the DynamoDB tables are protected against deletion and a final snapshot of the cache is taken. Turn it off and apply before you destroy a deployment."
+  description = "Whether to protect the DynamoDB tables against deletion and to take a final snapshot of the cache. Set it to false and apply before you destroy a deployment."
   type        = bool
   default     = true
 }

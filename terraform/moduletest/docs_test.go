@@ -15,7 +15,7 @@ import (
 
 func TestDocuments(t *testing.T) {
 	t.Parallel()
-	t.Run("have a runbook for each alarm, and no others", func(t *testing.T) {
+	t.Run("have a runbook for each alarm, and no other runbooks", func(t *testing.T) {
 		t.Parallel()
 		named := matches(module(t, "alarms.tf"), `(?m)^\s+runbook\s+= "([a-z0-9-]+)"$`)
 		slices.Sort(named)

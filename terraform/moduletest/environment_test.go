@@ -15,16 +15,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lambda lists the variables that Lambda sets, and AWS_ENDPOINT_URL for a local AWS.
+// lambda lists the variables that Lambda sets, and AWS_ENDPOINT_URL, which the local stack sets.
 var lambda = []string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
 	"AWS_ENDPOINT_URL"}
 
 // startup is the folder of the package that reads the environment.
 var startup = filepath.Join(root, "shared", "startup")
 
-// reader follows the environment through the code: from a function's build and from startup.NewEnv
-// into each method of startup.Env that is called, and into each function that receives an Env or
-// getenv.
+// reader finds the environment variables that a Lambda function reads. It starts at the function's
+// build and at startup.NewEnv. From there it follows calls of startup.Env's methods, and calls that
+// pass an Env or getenv as an argument.
 type reader struct {
 	t     *testing.T
 	found map[string]bool
@@ -33,8 +33,8 @@ type reader struct {
 
 var variable = regexp.MustCompile(`^"((?:SLUICE|AWS)_[A-Z0-9_]+)"$`)
 
-// follow records the variables that a function or method of a package folder names, and follows the
-// environment from there.
+// follow records the variables in the body of a Go function or method, and follows the body's calls.
+// folder is the function's package folder.
 func (r *reader) follow(folder, function string) {
 	if r.seen[folder+"."+function] {
 		return
@@ -59,7 +59,8 @@ func (r *reader) follow(folder, function string) {
 	require.True(r.t, declared, "%s has no function %s", folder, function)
 }
 
-// visit records a variable name, and follows calls that pass the environment on.
+// visit records n if it is the name of a variable, and follows n if it is a call that passes the
+// environment.
 func (r *reader) visit(n ast.Node, folder string, file *ast.File) {
 	switch n := n.(type) {
 	case *ast.BasicLit:
@@ -80,7 +81,7 @@ func (r *reader) visit(n ast.Node, folder string, file *ast.File) {
 	}
 }
 
-// isEnv reports whether an expression is the Env: env in a function, e in the methods of startup.
+// isEnv reports whether an expression is the Env. The code names it env, or e in the methods of startup.
 func isEnv(x ast.Expr, folder string) bool {
 	name, ok := x.(*ast.Ident)
 	return ok && (name.Name == "env" || name.Name == "e" && folder == startup)
@@ -98,7 +99,7 @@ func isGetenv(x ast.Expr) bool {
 	}
 }
 
-// followCall follows a call of a function of the same folder or of another package of the module.
+// followCall follows a call of a function in the same folder or in another package of the Go module.
 func (r *reader) followCall(n *ast.CallExpr, folder string, file *ast.File) {
 	switch called := n.Fun.(type) {
 	case *ast.Ident:
@@ -115,7 +116,7 @@ func (r *reader) followCall(n *ast.CallExpr, folder string, file *ast.File) {
 	}
 }
 
-// variablesOf returns the variables that a function's code reads.
+// variablesOf returns the variables that the code of a Lambda function reads.
 func variablesOf(t *testing.T, function string) []string {
 	t.Helper()
 	r := &reader{t: t, found: make(map[string]bool), seen: make(map[string]bool)}
@@ -124,7 +125,7 @@ func variablesOf(t *testing.T, function string) []string {
 	return slices.Sorted(maps.Keys(r.found))
 }
 
-// given returns the variables that the module sets for a function in any configuration.
+// given returns all variables that the Terraform module can set for a Lambda function.
 func given(t *testing.T, function string) []string {
 	t.Helper()
 	const names = `(?m)\b(SLUICE_[A-Z0-9_]+)\s+=`
@@ -140,7 +141,8 @@ func given(t *testing.T, function string) []string {
 	return out
 }
 
-// Each function gets the variables that it reads, and no others.
+// TestEnvironment checks that the Terraform module sets exactly the variables that each Lambda
+// function reads.
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	functions, err := os.ReadDir(filepath.Join(root, "functions"))

@@ -12,15 +12,15 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// emitted reports whether the function emits the metric with exactly these dimensions, in addition
-// to its own name. CloudWatch finds a metric only by all its dimensions.
+// emitted reports whether the Lambda function emits the metric with exactly these dimensions and the
+// dimension function. CloudWatch finds a metric only by all its dimensions.
 func emitted(function, name string, dimensions ...string) bool {
 	return slices.ContainsFunc(telemetry.Catalogue(), func(d telemetry.Definition) bool {
 		return d.Function == function && d.Name == name && slices.Equal(d.Dimensions, dimensions)
 	})
 }
 
-// Each alarm watches a metric that the code emits, with the dimensions of the code.
+// TestAlarms checks that each alarm watches a metric that the code emits, with the same dimensions.
 func TestAlarms(t *testing.T) {
 	t.Parallel()
 	text := module(t, "alarms.tf")
@@ -53,7 +53,7 @@ func TestAlarms(t *testing.T) {
 	require.GreaterOrEqual(t, watched, 10)
 }
 
-// dashboard returns the widgets of the template, rendered with fixed values.
+// dashboard renders the template with fixed values and returns its widgets.
 func dashboard(t *testing.T) []widget {
 	t.Helper()
 	text := strings.NewReplacer("${region}", "eu-central-1", "${name}", "sluice", "${namespace}", "Sluice/sluice",
@@ -78,13 +78,14 @@ type widget struct {
 	} `json:"properties"`
 }
 
-// search matches a search expression, with its dimension, its metric and its statistic.
+// search matches a CloudWatch search expression. Its groups are the dimension, the metric and the
+// statistic.
 var search = regexp.MustCompile(`^SEARCH\('\{"Sluice/sluice",function,(\w+)\} MetricName="(\w+)"', ` +
 	`'(Sum|Maximum|Average|p50|p99)', 60\)$`)
 
 func TestDashboard(t *testing.T) {
 	t.Parallel()
-	t.Run("shows every metric that the code emits, and no others", func(t *testing.T) {
+	t.Run("shows exactly the metrics that the code emits", func(t *testing.T) {
 		t.Parallel()
 		shown := make(map[string]bool)
 		for _, w := range dashboard(t) {
@@ -95,7 +96,7 @@ func TestDashboard(t *testing.T) {
 					shown[found[2]] = true
 					require.True(t, slices.ContainsFunc(telemetry.Catalogue(), func(d telemetry.Definition) bool {
 						return d.Name == found[2] && slices.Equal(d.Dimensions, []string{found[1]})
-					}), "no function emits %q by %s (%s)", found[2], found[1], w.Properties.Title)
+					}), "no function emits %q with the dimension %s (%s)", found[2], found[1], w.Properties.Title)
 					continue
 				}
 				if strings.HasPrefix(m[0].(string), "AWS/") {
@@ -108,7 +109,7 @@ func TestDashboard(t *testing.T) {
 			}
 		}
 		for _, d := range telemetry.Catalogue() {
-			// The job's own record shows these events too.
+			// The dashboard omits these two metrics: the record of each job shows the same events.
 			if d.Name != "ack_timeouts" && d.Name != "pruned" {
 				require.True(t, shown[d.Name], "no widget shows the metric %s", d.Name)
 			}

@@ -1,6 +1,6 @@
-// Package moduletest compares the Terraform module with the code that it deploys: routes,
+// Package moduletest compares the Terraform module with the code that the module deploys: routes,
 // environment, permissions, tables, metrics and runbooks. The tests in terraform/module/tests check
-// the plans of the module; see tools/check-module.sh.
+// the module's plans; see tools/check-module.sh.
 package moduletest
 
 import (
@@ -30,11 +30,12 @@ func module(t *testing.T, file string) string {
 	return read(t, "terraform", "module", file)
 }
 
-// block returns the text between the line that starts with head and the closing brace.
+// block returns the text between head, which must start a line, and the closing brace with the same
+// indentation.
 func block(t *testing.T, text, head string) string {
 	t.Helper()
 	_, rest, found := strings.Cut("\n"+text, "\n"+head)
-	require.True(t, found, "there is no %q", head)
+	require.True(t, found, "the text has no line that starts with %q", head)
 	indent := head[:len(head)-len(strings.TrimLeft(head, " "))]
 	body, _, found := strings.Cut(rest, "\n"+indent+"}")
 	require.True(t, found, "%q is not closed", head)
@@ -50,7 +51,7 @@ func matches(text, pattern string) []string {
 	return out
 }
 
-// sources returns the Go files below a folder, without tests, by path.
+// sources returns the text of the Go files in a folder and its subfolders, without tests, by path.
 func sources(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	out := make(map[string]string)

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicehq/sluice/shared/routes"
 )
 
-// The module has exactly the routes of the API.
+// TestRoutes checks that the Terraform module has exactly the routes of the API.
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	var listed []struct {
@@ -25,11 +25,11 @@ func TestRoutes(t *testing.T) {
 	for _, r := range listed {
 		got = append(got, routes.Route{Method: r.Method, Path: r.Path, Function: r.Function})
 	}
-	// A test of shared/routes compares it with docs/openapi.yaml.
+	// A test in shared/routes compares the routes with docs/openapi.yaml.
 	require.Equal(t, append(routes.All(), routes.Fallbacks()...), got)
 }
 
-// The smallest example has fewer than 15 lines.
+// TestMinimalExample checks that the minimal example has fewer than 15 lines.
 func TestMinimalExample(t *testing.T) {
 	t.Parallel()
 	lines := strings.Count(read(t, "terraform", "examples", "minimal", "main.tf"), "\n")

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// adapters returns the code of the packages that call DynamoDB, by the name of their table in the
-// module.
+// adapters returns the code of each package that calls DynamoDB. The key is the name of the package's
+// table in the Terraform module.
 func adapters(t *testing.T) map[string]string {
 	t.Helper()
 	table := map[string]string{"outbox": "outbox", "dynamopolicy": "policies", "dynamolock": "locks"}
@@ -28,15 +28,15 @@ func adapters(t *testing.T) map[string]string {
 			continue
 		}
 		name := table[filepath.Base(filepath.Dir(path))]
-		require.NotEmpty(t, name, "%s calls DynamoDB, but the test does not know its table", path)
+		require.NotEmpty(t, name, "%s calls DynamoDB; add its package and its table to the map above", path)
 		out[name] += text
 	}
 	require.GreaterOrEqual(t, len(out), 2)
 	return out
 }
 
-// inlined replaces the string constants of a file by their values, so that the tests find the
-// attributes of items under their names.
+// inlined replaces the constants for attribute names in a file with their values, so that the tests
+// can search for the names.
 func inlined(text string) string {
 	for _, c := range regexp.MustCompile(`(?m)^\t(attr\w+)\s+= ("\w+")`).FindAllStringSubmatch(text, -1) {
 		text = regexp.MustCompile(`\b`+c[1]+`\b`).ReplaceAllString(text, c[2])
@@ -62,13 +62,13 @@ func TestTables(t *testing.T) {
 		}
 	})
 
-	t.Run("may be called only as their adapters call them", func(t *testing.T) {
+	t.Run("permit exactly the calls of their adapters", func(t *testing.T) {
 		t.Parallel()
 		allowed := block(t, module(t, "iam.tf"), "  table_actions = {")
 		for table, code := range adapters(t) {
 			called := make(map[string]bool)
 			for _, call := range matches(code, `\.client\.(\w+)\(`) {
-				if call == "TransactWriteItems" { // permitted by its parts
+				if call == "TransactWriteItems" { // IAM checks the permission for each operation in it
 					for _, part := range matches(code, `(Put|Update|Delete|ConditionCheck): &types\.`) {
 						called["dynamodb:"+part+"Item"] = true
 					}

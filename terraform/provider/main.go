@@ -1,5 +1,5 @@
-// Command provider is the Terraform provider sluicehq/sluice: limiter policies as code. It reaches
-// Sluice through its API only, as package client does.
+// Command provider is the Terraform provider sluicehq/sluice, which manages limiter policies. It calls
+// Sluice only through the API, with package client.
 package main
 
 import (
@@ -19,7 +19,7 @@ var version = "dev" //nolint:gochecknoglobals // the linker sets it
 const address = "registry.terraform.io/sluicehq/sluice"
 
 func main() {
-	debug := flag.Bool("debug", false, "wait for Terraform to attach, under a debugger, instead of being started by it")
+	debug := flag.Bool("debug", false, "run under a debugger, and wait for Terraform to attach")
 	flag.Parse()
 	options := providerserver.ServeOpts{Address: address, Debug: *debug, ProtocolVersion: 6}
 	if err := providerserver.Serve(context.Background(), provider.New(version, os.Getenv), options); err != nil {

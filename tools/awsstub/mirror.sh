@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the stand-in for hashicorp/aws and puts it into a provider mirror in DIR, for OpenTofu and
-# Terraform. It prints the path of a CLI configuration that installs providers only from this mirror.
+# Terraform. It prints the path of a CLI configuration that installs providers only from this
+# mirror.
 #
 #   export TF_CLI_CONFIG_FILE=$(tools/awsstub/mirror.sh .cache/awsstub)
 set -euo pipefail

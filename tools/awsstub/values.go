@@ -43,8 +43,8 @@ func (k kind) planned(proposed *tfprotov6.DynamicValue) (*tfprotov6.DynamicValue
 	})
 }
 
-// filled replaces each unknown value: a string with "stub-" and the attribute's name, any other value
-// with zero, false, empty or null.
+// filled replaces each unknown value: a string with "stub-" and the attribute's name, any other
+// value with zero, false, empty or null.
 func (k kind) filled(planned *tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, error) {
 	return k.transform(planned, func(path *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
 		if v.IsKnown() {

@@ -63,8 +63,8 @@ func idle(serverless bool) bill {
 // lambda returns the price of the duration of calls, without the price of the requests.
 func lambda(calls, seconds float64) float64 { return calls * seconds * memoryGB * lambdaPerGBSecond }
 
-// calls returns the bill of n calls. Each has a billed duration in seconds, and writes the given number
-// of bytes to the log. api selects the HTTP API instead of function URLs.
+// calls returns the bill of n calls. Each has a billed duration in seconds, and writes the given
+// number of bytes to the log. api selects the HTTP API instead of function URLs.
 func calls(n, seconds, bytes float64, api bool) bill {
 	b := bill{
 		{"API Gateway", n / million * apiPerMillion},
@@ -77,8 +77,8 @@ func calls(n, seconds, bytes float64, api bool) bill {
 	return b
 }
 
-// jobs returns the bill of n jobs, without the bill of the idle deployment. Producers push batches of
-// the given size; consumers receive and delete ten messages per call.
+// jobs returns the bill of n jobs, without the bill of the idle deployment. Producers push batches
+// of the given size; consumers receive and delete ten messages per call.
 func jobs(n, batch float64) bill {
 	seconds := enqueueSeconds
 	if batch > 1 {

@@ -50,8 +50,8 @@ func levelOf(s series) (level, bool) {
 	return l, ok
 }
 
-// values returns the points of a line: its level with a ripple. The ripple depends only on the line,
-// so that each run draws the same picture.
+// values returns the points of a line: its level with a ripple. The ripple depends only on the
+// line, so that each run draws the same picture.
 func values(s series, nth int) []float64 {
 	l, _ := levelOf(s)
 	out := make([]float64, points)

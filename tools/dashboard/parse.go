@@ -31,8 +31,8 @@ type document struct {
 	}
 }
 
-// parse returns the widgets of the template. It replaces the template's variables with the values of
-// a deployment named sluice that has a queue named orders.
+// parse returns the widgets of the template. It replaces the template's variables with the values
+// of a deployment named sluice that has a queue named orders.
 func parse(template string) ([]widget, error) {
 	text := strings.NewReplacer("${region}", "eu-central-1", "${name}", "sluice", "${namespace}", "Sluice/sluice",
 		"${api_id}", "abc123",

@@ -15,8 +15,8 @@ import (
 // uuidFromDigest is UUID version 8 (RFC 9562): a UUID from a custom source, here a SHA-256 digest.
 const uuidFromDigest = 8
 
-// billOf returns the bill of materials of the package p, as CycloneDX 1.6 in JSON. program is the path
-// of the packaged executable, which contains the list of its modules.
+// billOf returns the bill of materials of the package p, as CycloneDX 1.6 in JSON. program is the
+// path of the packaged executable, which contains the list of its modules.
 //
 // Two builds of one commit produce the same bill: the bill contains no timestamp, and its serial
 // number depends only on the package's path, digest and version.

@@ -6,7 +6,8 @@
 // It writes lock.zip, enqueue.zip, dispatcher.zip and limit.zip for arm64 into the output folder
 // and the packages for x86_64 into its subfolder amd64. Next to each package it writes a software
 // bill of materials in CycloneDX 1.6 (lock.cdx.json). SHA256SUMS lists the digests of all packages.
-// zip_sha256.tfvars.json in each folder contains the folder's digests as the Terraform module's input.
+// zip_sha256.tfvars.json in each folder contains the folder's digests as the Terraform module's
+// input.
 package main
 
 import (

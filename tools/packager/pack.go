@@ -23,8 +23,8 @@ const maxZip = 5_000_000
 // bootstrap is the name of the executable that the runtime provided.al2023 starts.
 const bootstrap = "bootstrap"
 
-// tags are build tags that omit unused code: Lambda's RPC mode, and HTTP/2, because every AWS API that
-// the functions call supports HTTP/1.1.
+// tags are build tags that omit unused code: Lambda's RPC mode, and HTTP/2, because every AWS API
+// that the functions call supports HTTP/1.1.
 const tags = "lambda.norpc,nethttpomithttp2"
 
 func functions() []string { return []string{"dispatcher", "enqueue", "limit", "lock"} }
@@ -33,9 +33,9 @@ func functions() []string { return []string{"dispatcher", "enqueue", "limit", "l
 // program.
 type compile func(ctx context.Context, function, arch, program string) error
 
-// compiler returns a compile function for the repository at root. It fixes or removes everything that
-// could make two builds differ: paths, build IDs, version control metadata, and Go settings of the
-// environment.
+// compiler returns a compile function for the repository at root. It fixes or removes everything
+// that could make two builds differ: paths, build IDs, version control metadata, and Go settings of
+// the environment.
 func compiler(root string) compile {
 	return func(ctx context.Context, function, arch, program string) error {
 		//nolint:gosec // the function names are constants

@@ -39,4 +39,9 @@ var words = []stopper{
 	{phrase(`something broke`), `"internal error"`},
 	{phrase(`for good`), `"permanently"`},
 	{phrase(`would have it`), `the rule itself`},
+	{phrase(`any more`), `"no longer"`},
+	{phrase(`(?:the other|another) one|as far as`), `the noun`},
+	{phrase(`(?:is|are) that of`), `"is the same as" or "follows"`},
+	{phrase(`(?:has|have|had|with) another (?:body|content|id|payload|status|value|version)`), `"different"`},
+	{phrase(`tells`), `"reports" or "returns"`},
 }

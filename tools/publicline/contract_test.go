@@ -101,8 +101,8 @@ func fill(v reflect.Value, n *int) {
 	}
 }
 
-// through encodes from as JSON, decodes the JSON as a T and encodes the T. It returns both JSON texts,
-// and fails if T lacks a field.
+// through encodes from as JSON, decodes the JSON as a T and encodes the T. It returns both JSON
+// texts, and fails if T lacks a field.
 func through[T any](t *testing.T, from any) (before, after string) {
 	t.Helper()
 	text, err := json.Marshal(from)

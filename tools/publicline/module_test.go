@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// maxModules is the maximum number of modules in the build list of a module that imports the client.
-// The number includes the importing module.
+// maxModules is the maximum number of modules in the build list of a module that imports the
+// client. The number includes the importing module.
 const maxModules = 25
 
 const outsideModule = `module outside.example/shop

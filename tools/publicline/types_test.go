@@ -105,8 +105,8 @@ func (w *walker) tuple(from string, tuple *types.Tuple) {
 	}
 }
 
-// named checks that the package of a type is allowed. It visits the underlying type only for types of
-// the client.
+// named checks that the package of a type is allowed. It visits the underlying type only for types
+// of the client.
 func (w *walker) named(from string, object *types.TypeName, underlying types.Type) {
 	p := object.Pkg()
 	if !allowed(p) {

@@ -1,5 +1,5 @@
-// Trivy checks Terraform configurations like `trivy config`. It omits the rest of Trivy, which takes
-// minutes to build. A comment "trivy:ignore" next to a resource suppresses a finding.
+// Trivy checks Terraform configurations like `trivy config`. It omits the rest of Trivy, which
+// takes minutes to build. A comment "trivy:ignore" next to a resource suppresses a finding.
 package main
 
 import (

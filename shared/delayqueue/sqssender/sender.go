@@ -233,7 +233,7 @@ func (b *batch) job(id *string) (int, bool) {
 // invalid, except for a throttling error, which SQS may also mark as SenderFault.
 func ofEntry(f types.BatchResultErrorEntry) Result {
 	code := aws.ToString(f.Code)
-	r := Result{Outcome: Retry, Reason: "rejected by SQS: " + code, Throttled: throttling(code)}
+	r := Result{Outcome: Retry, Reason: "SQS error: " + code, Throttled: throttling(code)}
 	if f.SenderFault && !r.Throttled {
 		r.Outcome = Poison
 		if m := aws.ToString(f.Message); m != "" {

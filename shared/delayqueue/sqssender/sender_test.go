@@ -111,12 +111,12 @@ func TestSend(t *testing.T) {
 			}
 		}
 		require.Equal(t, map[string]Result{
-			"j01": {Outcome: Retry, Reason: "rejected by SQS: InternalError"},
-			"j03": {Outcome: Poison, Reason: "rejected by SQS: InvalidMessageContents, bad character"},
-			"j05": {Outcome: Retry, Reason: "rejected by SQS: ThrottlingException", Throttled: true},
-			"j07": {Outcome: Retry, Reason: "rejected by SQS: AWS.SimpleQueueService.RequestThrottled", Throttled: true},
-			"j08": {Outcome: Retry, Reason: "rejected by SQS: KmsThrottled", Throttled: true},
-			"j11": {Outcome: Retry, Reason: "rejected by SQS: "},
+			"j01": {Outcome: Retry, Reason: "SQS error: InternalError"},
+			"j03": {Outcome: Poison, Reason: "SQS error: InvalidMessageContents, bad character"},
+			"j05": {Outcome: Retry, Reason: "SQS error: ThrottlingException", Throttled: true},
+			"j07": {Outcome: Retry, Reason: "SQS error: AWS.SimpleQueueService.RequestThrottled", Throttled: true},
+			"j08": {Outcome: Retry, Reason: "SQS error: KmsThrottled", Throttled: true},
+			"j11": {Outcome: Retry, Reason: "SQS error: "},
 		}, got)
 	})
 

@@ -1,4 +1,4 @@
-# Most settings, each with a reason. Start from ../minimal and add the settings that you need.
+# A deployment that uses most settings. Start from ../minimal and add the settings that you need.
 
 provider "aws" {
   region = var.region
@@ -27,7 +27,7 @@ module "sluice" {
   cache              = { node_type = "cache.m7g.large", shards = 3, replicas = 2 }
   availability_zones = [for suffix in ["a", "b", "c"] : "${var.region}${suffix}"]
 
-  # For locks that survive the loss of any one cache.
+  # Quorum locks survive the loss of any one of these caches.
   quorum_nodes = 3
 
   functions = {
@@ -36,7 +36,7 @@ module "sluice" {
   }
   throttle = { rate = 5000, burst = 5000 }
 
-  # A policy of Sluice limits the shop's own API for each API key.
+  # The policy shop-per-key limits the requests to the shop's API for each API key.
   authorizer = { apis = { shop = aws_apigatewayv2_api.shop.id }, policy = "shop-per-key", key = "$request.header.x-api-key" }
 
   log_retention_days = 90
@@ -54,7 +54,7 @@ resource "aws_apigatewayv2_api" "shop" {
   protocol_type = "HTTP"
 }
 
-# A route of the shop, behind the limiter.
+# A route of the shop's API. API Gateway calls the limiter before each request.
 resource "aws_apigatewayv2_route" "checkout" {
   api_id             = aws_apigatewayv2_api.shop.id
   route_key          = "POST /checkout"
@@ -62,7 +62,7 @@ resource "aws_apigatewayv2_route" "checkout" {
   authorizer_id      = module.sluice.authorizer_ids["shop"]
 }
 
-# A consumer of the queue orders. Its role may receive and decrypt messages.
+# Lets the consumer's role receive and decrypt messages of the queue orders.
 resource "aws_iam_role_policy" "consumer" {
   name = "consume-orders"
   role = var.consumer_role
@@ -76,7 +76,7 @@ resource "aws_iam_role_policy" "consumer" {
   })
 }
 
-# The role may call the API, to acknowledge jobs.
+# Lets the consumer's role call the API, to acknowledge jobs.
 resource "aws_iam_role_policy" "caller" {
   name   = "call-sluice"
   role   = var.consumer_role

@@ -20,6 +20,6 @@ variable "zip_sha256" {
 }
 
 variable "consumer_role" {
-  description = "The name of the role of your consumer of the queue orders."
+  description = "The name of the IAM role of the service that consumes the queue orders."
   type        = string
 }

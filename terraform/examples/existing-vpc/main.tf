@@ -12,12 +12,12 @@ module "sluice" {
   vpc = {
     id               = var.vpc_id
     subnet_ids       = var.private_subnet_ids
-    create_endpoints = true # or false, if the subnets have another route to SQS and DynamoDB
+    create_endpoints = true # false if the subnets already have a route to SQS and DynamoDB
     route_table_ids  = var.private_route_table_ids
   }
 
-  # Redis 6.2 or later with maxmemory-policy noeviction, and a password in Secrets Manager. Without
-  # this block, the module creates a cache in the VPC.
+  # The existing Redis must be 6.2 or later and have maxmemory-policy noeviction. Secrets Manager holds
+  # its password. Without this block, the module creates a cache in the VPC.
   existing_cache = {
     url            = "rediss://${var.redis_host}:6379"
     auth           = "password"

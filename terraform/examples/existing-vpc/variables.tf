@@ -10,26 +10,26 @@ variable "vpc_id" {
 }
 
 variable "private_subnet_ids" {
-  description = "Private subnets of the VPC, in at least two availability zones."
+  description = "The IDs of private subnets of the VPC, in at least two availability zones."
   type        = list(string)
 }
 
 variable "private_route_table_ids" {
-  description = "The route tables of the subnets."
+  description = "The IDs of the subnets' route tables."
   type        = list(string)
 }
 
 variable "redis_host" {
-  description = "The host name of the Redis."
+  description = "The host name of the Redis server."
   type        = string
 }
 
 variable "redis_secret_arn" {
-  description = "The ARN of the secret that contains the password of the Redis."
+  description = "The ARN of the secret that contains the Redis password."
   type        = string
 }
 
 variable "redis_security_group_id" {
-  description = "The security group of the Redis."
+  description = "The ID of the security group of the Redis server."
   type        = string
 }

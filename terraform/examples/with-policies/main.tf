@@ -1,4 +1,4 @@
-# A deployment and its limits in one configuration: a limit changes by pull request.
+# A deployment and its limiter policies in one configuration.
 
 provider "aws" {
   region = var.region
@@ -13,9 +13,9 @@ module "sluice" {
   authorizer = { apis = { shop = aws_apigatewayv2_api.shop.id }, policy = "shop-per-key", key = "$request.header.x-api-key" }
 }
 
-# The provider signs with the credentials of the provider aws, which need
-# module.sluice.caller_policy. On the first apply, the endpoint is unknown until the API exists, and
-# the policies are created last.
+# The provider signs its requests with the AWS credentials of the environment. They need the
+# permissions in module.sluice.caller_policy. On the first apply, Terraform creates the policies after
+# the API, because the endpoint is unknown before.
 provider "sluice" {
   endpoint = module.sluice.endpoint
   region   = var.region
@@ -24,7 +24,7 @@ provider "sluice" {
 resource "sluice_limiter_policy" "login" {
   name        = "login"
   description = "Limits password guessing: few tries in a row, and few a day"
-  # While Redis is unavailable, nobody may guess.
+  # While Redis is unavailable, the limiter denies all logins.
   on_unavailable = "deny"
 
   rules = [

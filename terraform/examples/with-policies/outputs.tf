@@ -4,6 +4,6 @@ output "endpoint" {
 }
 
 output "authorizer_id" {
-  description = "The authorizer for the routes of the shop."
+  description = "The ID of the authorizer for the shop's routes."
   value       = module.sluice.authorizer_ids["shop"]
 }

@@ -61,7 +61,7 @@ run "every_route_requires_sigv4" {
   }
   assert {
     condition     = contains(keys(aws_apigatewayv2_route.this), "POST /v1/locks/{name}/acquire") && contains(keys(aws_apigatewayv2_route.this), "$default")
-    error_message = "A route key has the wrong form for API Gateway."
+    error_message = "A route key must have a form that API Gateway accepts."
   }
   assert {
     condition     = { for name, i in aws_apigatewayv2_integration.function : name => [i.integration_type, i.payload_format_version] } == { for name in ["lock", "enqueue", "limit"] : name => ["AWS_PROXY", "2.0"] }
@@ -141,7 +141,7 @@ run "other_apis_are_limited_by_the_authorizer" {
   }
   assert {
     condition     = aws_lambda_permission.authorizer["shop"].source_arn == "arn:aws:execute-api:eu-central-1:111122223333:shop123/authorizers/auth1"
-    error_message = "Only that authorizer may invoke the function."
+    error_message = "Only the authorizer of the shop's API may invoke the function."
   }
   assert {
     condition     = module.limit.wiring.function.environment[0].variables["SLUICE_AUTHORIZER_POLICY"] == "per-caller" && module.limit.wiring.function.environment[0].variables["SLUICE_AUTHORIZER_KEY"] == "$request.header.x-api-key"

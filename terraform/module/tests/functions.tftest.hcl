@@ -126,7 +126,7 @@ run "each_function_runs_the_zip_on_arm64_with_its_own_role" {
     condition = [for f in [module.lock, module.enqueue, module.dispatcher, module.limit] : f.wiring.function.role] == [
       for name in ["lock", "enqueue", "dispatcher", "limit"] : "arn:aws:iam::111122223333:role/sluice-${name}"
     ]
-    error_message = "Each function must have a role of its own."
+    error_message = "Each function must have its own role."
   }
 }
 
@@ -203,7 +203,7 @@ run "each_role_permits_only_the_calls_of_its_function" {
     condition = toset(flatten([for f in [module.lock, module.enqueue, module.dispatcher, module.limit] : [
       for s in f.wiring.policy.Statement : s.Sid if s.Effect == "Allow" && contains(s.Resource, "*")
     ]])) == toset(["NetworkInterfaces", "Traces"])
-    error_message = "Only network interfaces and traces, which support no resources, may be permitted on all resources."
+    error_message = "Only the statements NetworkInterfaces and Traces may permit actions on all resources."
   }
   assert {
     condition = [for s in module.lock.wiring.policy.Statement : s.Condition.ArnEquals["lambda:SourceFunctionArn"] if s.Sid == "NetworkInterfacesNotByTheCode" && s.Effect == "Deny"] == [
@@ -232,7 +232,7 @@ run "functions_have_timeouts_and_concurrency" {
     condition = [for f in [module.lock, module.enqueue, module.dispatcher, module.limit] : [f.wiring.function.timeout, f.wiring.function.reserved_concurrent_executions]] == [
       [29, 200], [10, 100], [120, 5], [10, 200],
     ]
-    error_message = "The defaults of timeouts and concurrency have changed."
+    error_message = "The default timeouts or concurrency have changed."
   }
   assert {
     condition     = alltrue([for f in [module.lock, module.enqueue, module.dispatcher, module.limit] : f.wiring.function.tracing_config[0].mode == "Active" && length(f.wiring.function.vpc_config) == 1])
@@ -261,7 +261,7 @@ run "a_setting_replaces_only_its_default" {
   }
   assert {
     condition     = module.limit.wiring.function.architectures == tolist(["x86_64"]) && module.limit.wiring.function.tracing_config[0].mode == "PassThrough" && !contains([for s in module.limit.wiring.policy.Statement : s.Sid], "Traces")
-    error_message = "Without tracing, a function needs no permission for traces."
+    error_message = "Without tracing, a function must have no permission for traces."
   }
 }
 
@@ -275,7 +275,7 @@ run "only_the_lock_connects_to_quorum_nodes" {
   }
   assert {
     condition     = module.lock.wiring.function.environment[0].variables["SLUICE_LOCK_USER"] == "sluice-functions" && module.lock.wiring.function.environment[0].variables["SLUICE_LOCK_IAM_RESOURCES"] == "sluice-quorum-1,sluice-quorum-2,sluice-quorum-3"
-    error_message = "The environment of the lock must contain the cache of each node, for its tokens."
+    error_message = "The environment of the lock must name the cache of each node, because an IAM token is valid for one cache."
   }
   assert {
     condition     = length([for s in module.lock.wiring.policy.Statement : s if s.Sid == "ConnectToQuorum"]) == 1 && length([for s in module.limit.wiring.policy.Statement : s if s.Sid == "ConnectToQuorum"]) == 0

@@ -66,7 +66,7 @@ run "the_dispatcher_is_invoked_every_minute_with_bounded_retries" {
   }
   assert {
     condition     = aws_scheduler_schedule.dispatcher.target[0].retry_policy[0].maximum_event_age_in_seconds == 60 && aws_scheduler_schedule.dispatcher.target[0].retry_policy[0].maximum_retry_attempts == 2
-    error_message = "An invocation that is a minute late must not be retried."
+    error_message = "EventBridge must stop retrying after a minute."
   }
   assert {
     condition = [
@@ -81,7 +81,7 @@ run "the_dispatcher_is_invoked_every_minute_with_bounded_retries" {
   }
   assert {
     condition     = aws_lambda_function_event_invoke_config.dispatcher.maximum_event_age_in_seconds == 60
-    error_message = "Lambda must not retry invocations of the dispatcher."
+    error_message = "Lambda must discard an invocation of the dispatcher after a minute."
   }
 }
 
@@ -128,7 +128,7 @@ run "each_queue_is_encrypted_and_has_its_own_dead_letter_queue" {
   }
   assert {
     condition     = aws_sqs_queue.jobs["orders"].visibility_timeout_seconds == 360 && aws_sqs_queue.jobs["mail"].visibility_timeout_seconds == 180
-    error_message = "The visibility timeout must be six times the timeout of the consumer."
+    error_message = "The visibility timeout must be six times the consumer's timeout."
   }
   assert {
     condition     = aws_sqs_queue.jobs["mail"].fifo_queue == true && aws_sqs_queue.dead["mail"].fifo_queue == true && aws_sqs_queue.jobs["mail"].fifo_throughput_limit == "perMessageGroupId"
@@ -136,7 +136,7 @@ run "each_queue_is_encrypted_and_has_its_own_dead_letter_queue" {
   }
   assert {
     condition     = length(aws_sqs_queue_policy.tls_only) == 5 && alltrue([for p in aws_sqs_queue_policy.tls_only : jsondecode(p.policy).Statement[0].Effect == "Deny"])
-    error_message = "Every queue must refuse plain HTTP."
+    error_message = "Every queue must reject plain HTTP."
   }
 }
 

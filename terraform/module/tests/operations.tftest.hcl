@@ -38,7 +38,7 @@ run "each_queue_has_its_own_alarms" {
     condition = alltrue([for pair in setproduct(["lateness", "oldest-due", "dead-jobs", "outbox", "degraded", "dead-letters"], ["orders", "limits"]) :
       contains(keys(aws_cloudwatch_metric_alarm.metric), "${pair[0]}-${pair[1]}")
     ]) && contains(keys(aws_cloudwatch_metric_alarm.metric), "limits-degraded")
-    error_message = "An alarm of a queue is missing: ${jsonencode(keys(aws_cloudwatch_metric_alarm.metric))}"
+    error_message = "A queue lacks an alarm: ${jsonencode(keys(aws_cloudwatch_metric_alarm.metric))}"
   }
   assert {
     condition     = aws_cloudwatch_metric_alarm.metric["lateness-orders"].extended_statistic == "p99" && aws_cloudwatch_metric_alarm.metric["lateness-orders"].statistic == null && aws_cloudwatch_metric_alarm.metric["lateness-orders"].threshold == 250
@@ -46,11 +46,11 @@ run "each_queue_has_its_own_alarms" {
   }
   assert {
     condition     = aws_cloudwatch_metric_alarm.metric["lateness-orders"].dimensions == tomap({ function = "dispatcher", queue = "orders" }) && aws_cloudwatch_metric_alarm.metric["degraded-orders"].dimensions == tomap({ function = "enqueue", queue = "orders" })
-    error_message = "The dimensions must be those of the code; otherwise CloudWatch finds no metric."
+    error_message = "The dimensions must equal the dimensions in the code; otherwise CloudWatch finds no metric."
   }
   assert {
     condition     = aws_cloudwatch_metric_alarm.metric["outbox-orders"].evaluation_periods == 10 && aws_cloudwatch_metric_alarm.metric["outbox-orders"].statistic == "Minimum"
-    error_message = "The alarm on the outbox must start after ten minutes without an empty outbox."
+    error_message = "The alarm on the outbox must start if the outbox contains jobs for ten minutes."
   }
 }
 
@@ -68,11 +68,11 @@ run "throttles_errors_and_5xx_are_watched" {
 run "redis_memory_and_evictions_are_watched" {
   assert {
     condition     = aws_cloudwatch_metric_alarm.computed["redis-memory"].threshold == 75 && { for q in aws_cloudwatch_metric_alarm.computed["redis-memory"].metric_query : q.id => q.return_data == true ? q.expression : q.metric[0].metric_name } == { result = "100 * used / most", used = "used_memory", most = "maxmemory" }
-    error_message = "The alarm on memory must compare a percentage of maxmemory."
+    error_message = "The alarm on memory must compare the percentage of maxmemory with the threshold."
   }
   assert {
     condition     = { for q in aws_cloudwatch_metric_alarm.computed["redis-evictions"].metric_query : q.id => q.return_data == true ? q.expression : q.metric[0].metric_name } == { result = "DIFF(evicted)", evicted = "evicted_keys" }
-    error_message = "The alarm on evictions must compare the growth of evicted_keys, which never falls."
+    error_message = "The alarm on evictions must use the growth of evicted_keys, because the counter never falls."
   }
 }
 

@@ -1,4 +1,5 @@
-# Values that the plan refuses. Each run expects the failure of exactly the named check.
+# Invalid values, which the plan must reject. Each run expects exactly the named variable or resource
+# to report the error.
 
 mock_provider "aws" {}
 

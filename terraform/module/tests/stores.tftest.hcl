@@ -143,11 +143,11 @@ run "a_serverless_cache_replaces_the_group" {
   }
   assert {
     condition     = module.limit.wiring.function.environment[0].variables["SLUICE_REDIS_SERVERLESS"] == "true" && module.limit.wiring.function.environment[0].variables["SLUICE_REDIS_IAM_RESOURCE"] == "sluice"
-    error_message = "The environment must mark the cache as serverless, which its tokens contain."
+    error_message = "The environment must mark the cache as serverless, because the IAM tokens contain this mark."
   }
   assert {
     condition     = length(aws_elasticache_replication_group.this) == 0 && length(aws_elasticache_serverless_cache.this[0].cache_usage_limits[0].data_storage) == 0
-    error_message = "A serverless cache must have no limit on its data, at which it would evict keys."
+    error_message = "A serverless cache must have no data limit, because it evicts keys at the limit."
   }
   assert {
     condition     = { for k, r in aws_vpc_security_group_ingress_rule.cache_from_functions : k => r.from_port } == { primary = 6379, reader = 6380 }
@@ -179,7 +179,7 @@ run "an_existing_cache_is_used_as_it_is" {
   }
   assert {
     condition     = [for s in module.limit.wiring.policy.Statement : s.Action if s.Sid == "ReadPassword"] == [["secretsmanager:GetSecretValue"]] && length([for s in module.limit.wiring.policy.Statement : s if s.Sid == "ConnectToCache"]) == 0
-    error_message = "The functions must be permitted to read the secret, and need no permission for ElastiCache."
+    error_message = "The functions must be permitted to read the secret, and must have no permission for ElastiCache."
   }
   assert {
     condition     = aws_vpc_security_group_ingress_rule.existing_cache_from_functions[0].security_group_id == "sg-redis" && aws_vpc_security_group_egress_rule.functions_to_existing_cache[0].referenced_security_group_id == "sg-redis"
@@ -198,7 +198,7 @@ run "a_cache_without_a_vpc_needs_no_network" {
   }
   assert {
     condition     = !contains([for s in module.lock.wiring.policy.Statement : s.Sid], "NetworkInterfaces")
-    error_message = "Without a VPC a role needs no network interfaces."
+    error_message = "Without a VPC, a role must have no permissions for network interfaces."
   }
 }
 
@@ -213,11 +213,11 @@ run "the_vpc_is_private_and_has_only_the_required_endpoints" {
   }
   assert {
     condition     = jsondecode(aws_vpc_endpoint.interface["sqs"].policy).Statement[0].Condition == { ArnEquals = { "aws:PrincipalArn" = "arn:aws:iam::111122223333:role/sluice-dispatcher" } } && jsondecode(aws_vpc_endpoint.interface["sqs"].policy).Statement[0].Action == ["sqs:SendMessage"]
-    error_message = "Only the dispatcher may use the endpoint of SQS, and only to send: ${aws_vpc_endpoint.interface["sqs"].policy}"
+    error_message = "Only the dispatcher may use the SQS endpoint, and only to send messages: ${aws_vpc_endpoint.interface["sqs"].policy}"
   }
   assert {
     condition     = length(jsondecode(aws_vpc_endpoint.dynamodb[0].policy).Statement[0].Resource) == 3 && !contains(jsondecode(aws_vpc_endpoint.dynamodb[0].policy).Statement[0].Action, "dynamodb:*")
-    error_message = "The endpoint of DynamoDB must be for the three tables only."
+    error_message = "The DynamoDB endpoint must permit access only to the three tables."
   }
   assert {
     condition = alltrue([for r in concat(
@@ -233,7 +233,7 @@ run "the_vpc_is_private_and_has_only_the_required_endpoints" {
   }
   assert {
     condition     = length(aws_flow_log.this) == 1 && length(aws_default_security_group.this) == 1
-    error_message = "The VPC must have flow logs, and its default security group no rules."
+    error_message = "The VPC must have flow logs, and its default security group must have no rules."
   }
 }
 
@@ -243,7 +243,7 @@ run "an_existing_vpc_gets_only_security_groups" {
   }
   assert {
     condition     = length(aws_vpc.this) + length(aws_subnet.private) + length(aws_vpc_endpoint.interface) + length(aws_flow_log.this) == 0
-    error_message = "There must be no new resource of the network."
+    error_message = "The module must create no network resources other than security groups."
   }
   assert {
     condition     = module.lock.wiring.function.vpc_config[0].subnet_ids == toset(["subnet-1", "subnet-2"]) && aws_security_group.functions[0].vpc_id == "vpc-1" && aws_elasticache_subnet_group.this[0].subnet_ids == toset(["subnet-1", "subnet-2"])
@@ -251,7 +251,7 @@ run "an_existing_vpc_gets_only_security_groups" {
   }
   assert {
     condition     = aws_vpc_security_group_egress_rule.functions_to_aws[0].from_port == 443 && aws_vpc_security_group_egress_rule.functions_to_aws[0].to_port == 443
-    error_message = "The functions may call AWS only by HTTPS."
+    error_message = "The functions may call AWS APIs only with HTTPS."
   }
 }
 
@@ -274,11 +274,11 @@ run "quorum_nodes_are_single_and_in_different_zones" {
     condition = alltrue([for n in aws_elasticache_replication_group.quorum :
       n.num_cache_clusters == 1 && !n.automatic_failover_enabled && n.transit_encryption_enabled && n.at_rest_encryption_enabled == "true"
     ]) && length(aws_elasticache_replication_group.quorum) == 3
-    error_message = "A quorum node must be single, because a failover could lose a lock."
+    error_message = "A quorum node must have no replica, because a failover could lose a lock."
   }
   assert {
     condition     = toset([for n in aws_elasticache_replication_group.quorum : n.preferred_cache_cluster_azs[0]]) == toset(["eu-central-1a", "eu-central-1b", "eu-central-1c"])
-    error_message = "Each node must be in another availability zone."
+    error_message = "Each node must be in a different availability zone."
   }
   assert {
     condition     = length(toset([for n in aws_elasticache_replication_group.quorum : n.maintenance_window])) == 3
@@ -296,6 +296,6 @@ run "an_existing_key_encrypts_everything" {
   }
   assert {
     condition     = length(aws_kms_key.this) == 0 && aws_dynamodb_table.outbox.server_side_encryption[0].kms_key_arn == "arn:aws:kms:eu-central-1:111122223333:key/yours" && module.lock.wiring.function.kms_key_arn == "arn:aws:kms:eu-central-1:111122223333:key/yours"
-    error_message = "The given key must be used."
+    error_message = "The module must use the given key."
   }
 }

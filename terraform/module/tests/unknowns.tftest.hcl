@@ -1,4 +1,4 @@
-# Resources next to the module have no ARN yet during the plan.
+# The caller creates resources in the same apply. Their IDs and ARNs are unknown during the plan.
 
 mock_provider "aws" {}
 

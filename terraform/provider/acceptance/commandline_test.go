@@ -16,7 +16,7 @@ func TestBinary(t *testing.T) {
 		require.Contains(t, out, "1 added, 0 changed, 0 destroyed")
 
 		_, err := w.Run(t.Context(), "plan", "-no-color", "-input=false", "-detailed-exitcode")
-		require.NoError(t, err, "the apply left changes to do")
+		require.NoError(t, err, "the plan after the apply must have no changes")
 
 		out = apply(t, w, simple(n, 6, ""))
 		require.Contains(t, out, "0 added, 1 changed, 0 destroyed")

@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fails plans a configuration and returns the error output on one line, without the frames.
+// fails plans a configuration that must fail. It returns the output on one line, without the lines that
+// Terraform draws around errors.
 func fails(t *testing.T, configuration string, env ...string) string {
 	t.Helper()
 	w := workspace(t, env...)
@@ -25,8 +26,8 @@ func fails(t *testing.T, configuration string, env ...string) string {
 	return strings.Join(strings.Fields(strings.NewReplacer("│", " ", "╷", " ", "╵", " ").Replace(out)), " ")
 }
 
-// two has a resource and two data sources: a mistake in the provider block must not be reported for
-// each of them.
+// two has a resource and two data sources. Terraform must report a mistake in the provider block once,
+// not for each of them.
 const two = `
 resource "sluice_limiter_policy" "a" {
   name  = "a"
@@ -95,7 +96,7 @@ func TestProviderBlock(t *testing.T) {
 		}
 	})
 
-	t.Run("reports a wrong secret", func(t *testing.T) {
+	t.Run("reports an incorrect secret key", func(t *testing.T) {
 		t.Parallel()
 		output := fails(t, "data \"sluice_limiter_policies\" \"all\" {}", "SLUICE_SECRET_KEY=wrong")
 		require.Contains(t, output, "check the credentials, the region, the clock")

@@ -36,7 +36,7 @@ func removeLater(t *testing.T, name string) {
 	t.Cleanup(func() { require.NoError(t, connect(t).DeletePolicy(context.Background(), name)) })
 }
 
-// stored passes the stored policy to check.
+// stored returns a test check that reads the stored policy and passes it to check.
 func stored(t *testing.T, name string, check func(client.StoredPolicy)) resource.TestCheckFunc {
 	t.Helper()
 	return func(*terraform.State) error {
@@ -48,7 +48,7 @@ func stored(t *testing.T, name string, check func(client.StoredPolicy)) resource
 	}
 }
 
-// missing checks that the policy does not exist.
+// missing returns a test check that the policy does not exist.
 func missing(t *testing.T, name string) resource.TestCheckFunc {
 	t.Helper()
 	return func(*terraform.State) error {
@@ -106,8 +106,8 @@ func TestPolicyChangedElsewhere(t *testing.T) {
 		)
 	})
 
-	// If a provider treats 404 as an error, every plan fails after somebody deletes the object by
-	// hand.
+	// If a provider treats 404 as an error, every plan fails after somebody deletes the object
+	// manually.
 	t.Run("plans to create a deleted policy again", func(t *testing.T) {
 		n := name("deleted")
 		run(

@@ -12,7 +12,7 @@ import (
 
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	// Queries (.tfquery.hcl) and actions need Terraform 1.14 and are left out.
+	// The test skips queries (.tfquery.hcl) and actions, because they need Terraform 1.14.
 	t.Run("validates the examples of the registry documentation", func(t *testing.T) {
 		t.Parallel()
 		folders, err := filepath.Glob(filepath.Join("..", "..", "examples", "*", "*"))
@@ -28,7 +28,7 @@ func TestExamples(t *testing.T) {
 				if filepath.Base(file) == "provider.tf" {
 					configuration = "" // it has its own required_providers
 				}
-				if filepath.Base(file) != "import-by-identity.tf" || len(files) == 1 { // imports an address once
+				if filepath.Base(file) != "import-by-identity.tf" || len(files) == 1 { // a configuration may import an address only once
 					configuration += string(text)
 				}
 			}

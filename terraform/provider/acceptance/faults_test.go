@@ -14,8 +14,8 @@ import (
 
 func TestLostResponse(t *testing.T) {
 	t.Parallel()
-	// If a provider writes the state only after further calls, it can leave objects that it does
-	// not manage.
+	// If a provider makes further calls before it writes the state, a failure of these calls leaves an
+	// object that is not in the state.
 	t.Run("stores a created policy in the state", func(t *testing.T) {
 		n, first := name("lost"), int64(0)
 		f := newFront(t)
@@ -24,7 +24,7 @@ func TestLostResponse(t *testing.T) {
 			t, environment("SLUICE_ENDPOINT", f.url),
 			resource.TestStep{
 				PreConfig: func() {
-					put(t, elsewhere(n, 77)) // the version continues after a deleted policy
+					put(t, elsewhere(n, 77)) // a new policy continues the version of a deleted one with its name
 					require.NoError(t, connect(t).DeletePolicy(context.Background(), n))
 					f.lose(http.MethodPut)
 				},
@@ -37,7 +37,7 @@ func TestLostResponse(t *testing.T) {
 			resource.TestStep{Config: simple(n, 6, ""), ConfigPlanChecks: noChange()},
 			resource.TestStep{PreConfig: func() { f.lose(http.MethodDelete) }, Config: simple(n, 6, ""), Destroy: true},
 		)
-		require.Equal(t, 2, f.count(http.MethodPut), "the provider must not store a policy again")
+		require.Equal(t, 2, f.count(http.MethodPut), "the provider must send one PUT for the creation and one for the change")
 	})
 
 	t.Run("does not adopt a policy of another writer", func(t *testing.T) {
@@ -79,8 +79,8 @@ func TestLostResponse(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	// If a provider reads an object right after it creates it, it can get 404 and assume a
-	// deletion.
+	// If a provider reads an object directly after the creation, the read can return 404, and the
+	// provider assumes a deletion.
 	t.Run("fills the state without a read after the creation", func(t *testing.T) {
 		n := name("answer")
 		f := newFront(t)
@@ -90,7 +90,7 @@ func TestFaults(t *testing.T) {
 		apply(t, w, simple(n, 5, ""))
 		f.refuse(http.MethodGet, 0)
 		out, err := w.Run(t.Context(), "plan", "-no-color", "-detailed-exitcode", "-input=false")
-		require.NoError(t, err, "the apply left changes to do")
+		require.NoError(t, err, "the plan after the apply must have no changes")
 		require.Contains(t, out, "No changes")
 		destroy(t, w)
 	})

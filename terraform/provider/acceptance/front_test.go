@@ -48,7 +48,7 @@ func (f *front) serve(proxy http.Handler, w http.ResponseWriter, r *http.Request
 	switch {
 	case status != 0:
 		w.WriteHeader(status)
-	case lost: // the request is carried out, but the response does not arrive
+	case lost: // the gateway handles the request, but the caller gets no response
 		proxy.ServeHTTP(httptest.NewRecorder(), r)
 		panic(http.ErrAbortHandler)
 	default:
@@ -56,8 +56,8 @@ func (f *front) serve(proxy http.Handler, w http.ResponseWriter, r *http.Request
 	}
 }
 
-// take records the request and returns the faults for its method; the hook and the loss apply once.
-// It returns none for a listing, which the provider sends when it is configured.
+// take records the request and returns the faults for its method. A hook and a lost response apply
+// once. take returns no faults for a listing, because Terraform configures the provider with it.
 func (f *front) take(r *http.Request) (hook func(), lost bool, status int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,28 +75,29 @@ func (f *front) take(r *http.Request) (hook func(), lost bool, status int) {
 	return hook, lost, f.refused[r.Method]
 }
 
-// before calls hook before the next request of the method.
+// before calls hook before the next request with the method, except listings.
 func (f *front) before(method string, hook func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.hooks[method] = hook
 }
 
-// lose drops the response to the next request of the method.
+// lose drops the response to the next request with the method, except listings.
 func (f *front) lose(method string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lost[method] = true
 }
 
-// refuse responds to every request of the method with the status. Status 0 ends it.
+// refuse responds with the status to every request with the method, except listings. Status 0 ends the
+// refusals.
 func (f *front) refuse(method string, status int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.refused[method] = status
 }
 
-// count returns the number of requests of the method.
+// count returns the number of requests with the method.
 func (f *front) count(method string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

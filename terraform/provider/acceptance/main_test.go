@@ -91,8 +91,8 @@ func prepare(ctx context.Context) error {
 	return err
 }
 
-// environment returns the environment of the provider under test: the stack's endpoint and
-// credentials that it accepts, changed by pairs of name and value.
+// environment returns the environment of the provider under test: the stack's endpoint, and credentials
+// that the stack accepts. changes are pairs of a variable's name and its value.
 func environment(changes ...string) func(string) string {
 	env := map[string]string{
 		"SLUICE_ENDPOINT": system.APIURL, "SLUICE_REGION": region, "SLUICE_ACCESS_KEY": accessKey,
@@ -117,14 +117,15 @@ func run(t *testing.T, steps ...resource.TestStep) {
 	runAs(t, environment(), steps...)
 }
 
-// runAs is run with an environment of the provider, and not in parallel by default.
+// runAs is like run, but uses the given environment and does not call t.Parallel.
 func runAs(t *testing.T, getenv func(string) string, steps ...resource.TestStep) {
 	t.Helper()
 	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: factories(getenv), Steps: steps,
 		CheckDestroy: gone(t)})
 }
 
-// gone checks that no policy of the last state exists.
+// gone returns a test check that no policy of the last state exists. It skips the policies of data
+// sources, whose names start with "data-".
 func gone(t *testing.T) resource.TestCheckFunc {
 	t.Helper()
 	return func(s *terraform.State) error {
@@ -141,7 +142,7 @@ func gone(t *testing.T) resource.TestCheckFunc {
 	}
 }
 
-// connect returns a client for changes without Terraform.
+// connect returns a client that reads and changes policies without Terraform.
 func connect(t *testing.T) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Config{

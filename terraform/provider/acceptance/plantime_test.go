@@ -13,24 +13,25 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// refusal has arguments that the service would refuse, and the message that the tool must print.
+// refusal has arguments that the service would reject, and the message that Terraform must print.
 type refusal struct{ arguments, want string }
 
 // fine is a valid rule.
 const fine = `{ name = "a", algorithm = "gcra", limit = 1, window = "1s" }`
 
-// withRule returns the refusal of a policy with one rule.
+// withRule returns a refusal for a policy with one rule. more is the text of further attributes of the
+// rule.
 func withRule(algorithm, limit, window, more, want string) refusal {
 	return refusal{fmt.Sprintf("rules = [{ name = \"a\", algorithm = %q, limit = %s, window = %q %s }]", algorithm,
 		limit, window, more), want}
 }
 
-// with returns the refusal of a policy with a valid rule and further arguments.
+// with returns a refusal for a policy with a valid rule and further arguments.
 func with(arguments, want string) refusal {
 	return refusal{"rules = [" + fine + "]\n  " + arguments, want}
 }
 
-// refusals returns refusals by title.
+// refusals returns all refusals by title.
 func refusals() map[string]refusal {
 	return map[string]refusal{
 		"an unknown mode":     with(`mode = "off"`, `mode must be "enforce"`),
@@ -45,7 +46,7 @@ func refusals() map[string]refusal {
 			`rules = [for i in range(9) : { name = "r${i}", algorithm = "gcra", limit = 1, window = "1s" }]`,
 			`rules must be 1 to 8 rules`,
 		},
-		"two rules of one name": {"rules = [" + fine + "," + fine + "]",
+		"two rules with one name": {"rules = [" + fine + "," + fine + "]",
 			`rules[1].name is already the name of rules[0]`},
 		"an unknown algorithm": withRule("leaky", "1", "1s", "", `rules[0].algorithm must be "fixed_window"`),
 		"a limit of 0":         withRule("gcra", "0", "1s", "", `rules[0].limit must be 1 to 1000000000`),
@@ -84,7 +85,7 @@ func refusals() map[string]refusal {
 
 func TestValidation(t *testing.T) {
 	t.Parallel()
-	// Validation needs no endpoint: nothing listens at this one.
+	// Validation needs no endpoint: no server listens on port 1.
 	t.Run("reports every invalid value at its attribute", func(t *testing.T) {
 		t.Parallel()
 		w := workspace(t, "SLUICE_ENDPOINT=http://127.0.0.1:1")
@@ -146,7 +147,7 @@ resource "sluice_limiter_policy" "p" {
 		})})
 	})
 
-	t.Run("checks known values next to unknown ones", func(t *testing.T) {
+	t.Run("validates known values next to unknown values", func(t *testing.T) {
 		run(t, resource.TestStep{Config: `
 resource "terraform_data" "later" {
   input = { limit = 5 }
@@ -188,7 +189,7 @@ func diagnostics(t *testing.T, out string) map[string][]string {
 	require.NoError(t, json.Unmarshal([]byte(out), &printed), out)
 	details := make(map[string][]string)
 	for _, d := range printed.Diagnostics {
-		if d.Severity != "error" { // a warning that the provider is a local build
+		if d.Severity != "error" { // Terraform warns that the provider is a local build
 			continue
 		}
 		parts := strings.Split(d.Snippet.Context, `"`)

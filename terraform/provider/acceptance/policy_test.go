@@ -71,12 +71,12 @@ func fullPolicy(name string) client.Policy {
 	}
 }
 
-// noChange checks that the plan is empty.
+// noChange returns a check that the plan has no changes.
 func noChange() resource.ConfigPlanChecks {
 	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
 }
 
-// planned checks that the plan has the action.
+// planned returns a check that the plan has the action for the policy.
 func planned(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
 	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, action)}}
 }
@@ -126,7 +126,7 @@ func TestPolicy(t *testing.T) {
 		)
 	})
 
-	t.Run("shows no change for another form of a duration", func(t *testing.T) {
+	t.Run("shows no change for a different notation of a duration", func(t *testing.T) {
 		n := name("forms")
 		with := func(window string) string {
 			return fmt.Sprintf(`
@@ -194,8 +194,8 @@ resource "sluice_limiter_policy" "p" {
 		)
 	})
 
-	// If the plan keeps a changing timestamp from the state, Terraform reports an inconsistent
-	// result.
+	// If the plan keeps the state's value of an attribute that the apply changes, Terraform reports an
+	// inconsistent result.
 	t.Run("plans unknown values for the version and its time", func(t *testing.T) {
 		n := name("stamps")
 		unknown := planned(plancheck.ResourceActionUpdate)

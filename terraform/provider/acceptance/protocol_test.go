@@ -12,8 +12,8 @@ import (
 	"github.com/sluicehq/sluice/terraform/provider/internal/provider"
 )
 
-// server is a provider behind Terraform's protocol. Tests call it directly for list resources and
-// actions, which need Terraform 1.14 and which OpenTofu does not support.
+// server is the provider as a server of Terraform's protocol. Tests call it directly to test list
+// resources and actions, because OpenTofu and Terraform before 1.14 do not support these.
 type server interface {
 	tfprotov6.ProviderServer
 	tfprotov6.ListResourceServer
@@ -36,7 +36,7 @@ func configured(t *testing.T) server {
 	return s
 }
 
-// config returns the value of a block with the given attributes; all others are null.
+// config returns the value of a block with the given attributes. All other attributes are null.
 func config(t *testing.T, schema *tfprotov6.Schema, given map[string]string) *tfprotov6.DynamicValue {
 	t.Helper()
 	kind, ok := schema.ValueType().(tftypes.Object)

@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// role is a role behind a replacement for AWS STS. Whoever assumes it receives credentials that the
-// gateway accepts.
+// role is an IAM role of a fake AWS STS. AssumeRole returns credentials that the gateway accepts.
 type role struct{ arn, url string }
 
-// newRole starts the replacement for AWS STS for the duration of the test.
+// newRole starts a fake AWS STS for the duration of the test.
 func newRole(t *testing.T) role {
 	t.Helper()
 	r := role{arn: "arn:aws:iam::123456789012:role/limits"}

@@ -45,7 +45,7 @@ func TestPoliciesDataSource(t *testing.T) {
 	t.Parallel()
 	t.Run("lists policies by prefix over several pages", func(t *testing.T) {
 		prefix := name("data-list")
-		const count = 23 // more than one page of the API, which holds 20
+		const count = 23 // more than one page of the API: a page holds 20 policies
 		for i := range count {
 			n := fmt.Sprintf("%s-%02d", prefix, i)
 			put(t, elsewhere(n, int64(i+1)))

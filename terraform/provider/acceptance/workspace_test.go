@@ -8,7 +8,7 @@ import (
 	"github.com/sluicehq/sluice/localstack/tofu"
 )
 
-// requires declares the provider; configurations of tests start with it.
+// requires declares the provider. Each test configuration starts with this text.
 const requires = `
 terraform {
   required_providers {
@@ -17,7 +17,7 @@ terraform {
 }
 `
 
-// workspace returns a folder in which the tool runs the provider's binary.
+// workspace returns a folder in which OpenTofu or Terraform runs the provider's binary.
 func workspace(t *testing.T, env ...string) *tofu.Workspace {
 	t.Helper()
 	env = append([]string{

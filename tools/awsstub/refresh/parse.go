@@ -7,8 +7,8 @@ import (
 )
 
 // The generated JavaScript has a class and a function for each block. In the class, a comment with
-// flags precedes each member. The function contains the nesting of the members. These patterns match
-// the classes, the comments and the functions.
+// flags precedes each member. The function contains the nesting of the members. These patterns
+// match the classes, the comments and the functions.
 var (
 	classPattern    = regexp.MustCompile(`(?m)^class (\w+) extends cdktn\.(\w+) \{`)
 	memberPattern   = regexp.MustCompile(`(?m)^\s*// (\S+) - computed: (true|false), optional: (true|false), required: (true|false)`)
@@ -98,8 +98,8 @@ func (s *source) class(name, base, body string) error {
 	return nil
 }
 
-// typed sets the member's type from the code below its comment. It returns false if no pattern matches
-// the code.
+// typed sets the member's type from the code below its comment. It returns false if no pattern
+// matches the code.
 func (m *member) typed(code string) bool {
 	if n := newPattern.FindStringSubmatch(code); n != nil && n[2] == m.name {
 		if builtin, is := strings.CutPrefix(n[1], "cdktn."); is {

@@ -12,7 +12,7 @@ variables {
 run "accepts_every_setting" {
   assert {
     condition     = keys(module.sluice.queue_urls) == ["emails", "ledger", "orders"] && module.sluice.redis.cluster && module.sluice.redis.auth == "iam"
-    error_message = "The queues and the cluster must be those of the example."
+    error_message = "The deployment must have the example's queues and use its cluster."
   }
   assert {
     condition     = aws_apigatewayv2_route.checkout.authorizer_id == module.sluice.authorizer_ids["shop"]

@@ -1,4 +1,4 @@
-# A pipeline warns when the limit of its own key is exhausted. The data source charges nothing.
+# A check that warns if the limit of the key "shop" is exhausted. The data source charges nothing.
 data "sluice_limiter_decision" "deploys" {
   policy = "deploys"
   key    = "shop"

@@ -14,6 +14,6 @@ variables {
 run "uses_the_existing_network_and_cache" {
   assert {
     condition     = module.sluice.vpc_id == "vpc-1" && module.sluice.redis == { url = "rediss://redis.example.internal:6379", cluster = false, auth = "password" }
-    error_message = "The given network and cache must be used."
+    error_message = "The module must use the given network and cache."
   }
 }

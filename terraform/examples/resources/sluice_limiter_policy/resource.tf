@@ -2,7 +2,7 @@ resource "sluice_limiter_policy" "login" {
   name        = "login"
   description = "Limits password guessing: few tries in a row, and few a day"
 
-  # While Redis is unavailable, nobody may guess.
+  # While Redis is unavailable, deny every attempt.
   on_unavailable = "deny"
 
   rules = [
@@ -20,7 +20,7 @@ locals {
   search = provider::sluice::rate("100/m")
 }
 
-# A limit on trial: it decides and counts, but allows every request.
+# A limit in shadow mode: it decides and counts, but allows every request.
 resource "sluice_limiter_policy" "search" {
   name  = "search"
   mode  = "shadow"

@@ -12,10 +12,10 @@ override_data {
 run "creates_the_deployment_and_its_limits" {
   assert {
     condition     = sluice_limiter_policy.login.rules[0].limit == 5 && sluice_limiter_policy.shop_per_key.name == "shop-per-key"
-    error_message = "The limits must be those of the example."
+    error_message = "The deployment must have the example's limits."
   }
   assert {
     condition     = output.authorizer_id == module.sluice.authorizer_ids["shop"]
-    error_message = "The example must output the authorizer for the routes of the shop."
+    error_message = "The example must output the ID of the authorizer for the shop's routes."
   }
 }

@@ -35,9 +35,8 @@ locals {
     "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets", "ec2:UnassignPrivateIpAddresses",
   ]
 
-  # Lambda creates the network interfaces with the function's role. EC2 supports no narrower
-  # resource for DescribeNetworkInterfaces, and Lambda checks the other calls against all resources.
-  # The second statement therefore denies these calls to the function's own code.
+  # Lambda uses the function's role to create network interfaces, and requires these permissions on
+  # all resources. The second statement denies the same calls to the function's own code.
   network = [for s in [
     { Sid = "NetworkInterfaces", Effect = "Allow", Action = local.network_actions, Resource = ["*"] },
     {
@@ -49,7 +48,7 @@ locals {
     },
   ] : s if var.vpc_config != null]
 
-  # X-Ray does not support resources in policies.
+  # X-Ray supports no resource-level permissions, so Resource must be "*".
   tracing = [for s in [
     { Sid = "Traces", Effect = "Allow", Action = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"], Resource = ["*"] },
   ] : s if var.tracing]

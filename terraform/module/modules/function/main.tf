@@ -1,5 +1,5 @@
-# A Lambda function with its role and its log group. The log group is created first, so that it has
-# a retention and a key before the function writes to it.
+# A Lambda function with its role and its log group. Terraform creates the log group first, so that
+# the group has a retention and a key before the function writes to it.
 
 resource "aws_cloudwatch_log_group" "this" {
   name              = "/aws/lambda/${var.name}"
@@ -33,7 +33,7 @@ resource "aws_lambda_function" "this" {
 
   logging_config {
     log_group  = aws_cloudwatch_log_group.this.name
-    log_format = "Text" # the function writes JSON, and embedded metrics must not be wrapped
+    log_format = "Text" # the function writes JSON; Lambda's JSON format would wrap its embedded metrics
   }
 
   tracing_config {
@@ -48,6 +48,6 @@ resource "aws_lambda_function" "this" {
     }
   }
 
-  # Lambda needs these permissions to create and to delete a function in a VPC.
+  # Lambda needs the role's permissions to create and to delete a function in a VPC.
   depends_on = [aws_iam_role_policy.this]
 }

@@ -28,7 +28,7 @@ output "log_group" {
   value       = aws_cloudwatch_log_group.this.name
 }
 
-# For the tests of the module, which can read a nested module only through its outputs.
+# For the module's tests: a test can read the resources of a nested module only through outputs.
 output "wiring" {
   description = "The resources of the function."
   value = {

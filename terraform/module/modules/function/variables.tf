@@ -53,7 +53,7 @@ variable "environment" {
 }
 
 variable "statements" {
-  description = "Permissions in addition to logs, traces and the key."
+  description = "Permissions in addition to the permissions for logs, the key, the network and traces."
   type = list(object({
     sid       = string
     actions   = list(string)
@@ -75,7 +75,7 @@ variable "key_arn" {
 }
 
 variable "log_retention_days" {
-  description = "How many days logs are kept."
+  description = "The number of days to keep logs."
   type        = number
 }
 

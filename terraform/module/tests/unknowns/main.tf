@@ -1,5 +1,5 @@
-# A caller that creates the network, the cache, the key and the API in the same apply. Their
-# attributes are unknown during the plan, which must succeed nevertheless.
+# A caller that creates the network, the cache, the key and the API in the same apply. The plan must
+# succeed although their attributes are still unknown.
 
 resource "terraform_data" "made" {
   input = "made with the rest"

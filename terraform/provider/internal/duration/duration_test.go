@@ -30,7 +30,7 @@ func TestParse(t *testing.T) {
 			require.Equal(t, want, got, text)
 		}
 	})
-	t.Run("refuses other text with examples", func(t *testing.T) {
+	t.Run("refuses other text, with examples in the message", func(t *testing.T) {
 		t.Parallel()
 		for _, text := range []string{"", "1", "h", "-1s", "1 s", "1h 30m", "1y", "1S", "1.s", ".5s", "1e3s", "1hour",
 			"½h", "1s\n"} {
@@ -66,7 +66,7 @@ func TestFormat(t *testing.T) {
 			require.Equal(t, length, got, duration.Format(length))
 		})
 	})
-	t.Run("combines units and omits those with 0", func(t *testing.T) {
+	t.Run("combines units and omits units with 0", func(t *testing.T) {
 		t.Parallel()
 		require.Equal(t, "1h30m", duration.Format(90*time.Minute))
 		require.Equal(t, "366d", duration.Format(366*day))

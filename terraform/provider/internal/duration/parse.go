@@ -1,5 +1,5 @@
-// Package duration provides a Terraform string for lengths of time: "1s", "90m", "1h30m", "1.5h",
-// "7d". Two values of the same length are equal, however they are written.
+// Package duration provides a Terraform string type for lengths of time: "1s", "90m", "1h30m", "1.5h",
+// "7d". Values of the same length are equal in any notation: "1h" equals "60m".
 package duration
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// unit is a suffix and the length that it stands for.
+// unit is a unit of time: its suffix and its length.
 type unit struct {
 	suffix string
 	length time.Duration
@@ -31,12 +31,12 @@ var part = regexp.MustCompile(`^([0-9]{1,16})(?:\.([0-9]{1,9}))?(ms|[wdhms])`)
 
 const examples = `must be a length of time such as "500ms", "1s", "90m", "1h30m" or "7d"`
 
-// errTooLong completes a sentence that starts with the text.
+// errTooLong has a message that follows the parsed text: "9999w9999w" is too long.
 var errTooLong = errors.New("is too long")
 
-// Parse returns the length of a text such as "1h30m". The units are w (7 days), d (24 hours), h, m,
-// s and ms; a text may have several, each with a decimal fraction. The length is at least 0, a
-// multiple of a millisecond, and at most about 292 years.
+// Parse returns the length of a text such as "1h30m". The units are w (7 days), d (24 hours), h, m, s
+// and ms. A text may have several numbers with units; each number may have a decimal fraction. The
+// length must be a multiple of 1 ms, from 0 to about 292 years.
 func Parse(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, errors.New(examples)
@@ -60,8 +60,8 @@ func Parse(text string) (time.Duration, error) {
 	return total, nil
 }
 
-// parsePart returns the length of integer.fraction units. It computes with integers, because a
-// floating-point number would round.
+// parsePart returns the length of the number integer.fraction with the unit suffix. It computes with
+// integers, because floating-point numbers would round.
 func parsePart(integer, fraction, suffix string) (time.Duration, error) {
 	unit := lengthOf(suffix)
 	n, err := strconv.ParseInt(integer, 10, 64)
@@ -81,7 +81,7 @@ func parsePart(integer, fraction, suffix string) (time.Duration, error) {
 	for range fraction {
 		scale *= 10
 	}
-	// Milliseconds leave enough of int64 for nine digits of a week.
+	// The product fits into an int64: a fraction has at most nine digits, and a week 604 800 000 ms.
 	milliseconds := digits * unit.Milliseconds()
 	if milliseconds%scale != 0 {
 		return 0, errors.New("is not a multiple of a millisecond")
@@ -89,7 +89,7 @@ func parsePart(integer, fraction, suffix string) (time.Duration, error) {
 	return length + time.Duration(milliseconds/scale)*time.Millisecond, nil
 }
 
-// lengthOf returns the length of the unit with the suffix, or 0 if there is none.
+// lengthOf returns the length of the unit with the suffix, or 0 if no unit has this suffix.
 func lengthOf(suffix string) time.Duration {
 	for _, u := range units() {
 		if u.suffix == suffix {
@@ -101,7 +101,7 @@ func lengthOf(suffix string) time.Duration {
 
 // Format returns the shortest text for the length in days, hours, minutes, seconds and
 // milliseconds: "1h30m" for 90 minutes. It drops fractions of a millisecond and returns "0s" for
-// lengths below one.
+// lengths below 1 ms.
 func Format(length time.Duration) string {
 	var b strings.Builder
 	for _, u := range units()[1:] {

@@ -6,14 +6,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 )
 
-// KeepEqual returns a plan modifier for attributes of [Type]. If the planned duration is as long as
-// the one in the state, the plan keeps the text of the state and shows no change.
+// KeepEqual returns a plan modifier for attributes of [Type]. If the planned duration equals the
+// duration in the state, the plan keeps the state's text and shows no change.
 func KeepEqual() planmodifier.String { return keepEqual{} }
 
 type keepEqual struct{}
 
 func (keepEqual) Description(context.Context) string {
-	return "Another way to write the same duration is no change."
+	return "A different notation of the same duration is no change."
 }
 
 func (k keepEqual) MarkdownDescription(ctx context.Context) string { return k.Description(ctx) }

@@ -51,10 +51,10 @@ func (t Type) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Va
 	return Value{text}, nil
 }
 
-// Value is a duration as the user wrote it, null or unknown.
+// Value is a duration in the user's notation. It may be null or unknown.
 type Value struct{ basetypes.StringValue }
 
-// Of returns the value of a length, as [Format] writes it.
+// Of returns a value with the text that [Format] returns for the length.
 func Of(length time.Duration) Value { return Value{basetypes.NewStringValue(Format(length))} }
 
 // Null returns the null value.

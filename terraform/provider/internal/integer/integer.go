@@ -1,6 +1,6 @@
-// Package integer provides a Terraform number without a fraction. For a fraction such as 100 / 3,
-// the framework's own integer type reports a defect of the provider; this one reports the invalid
-// value at its attribute.
+// Package integer provides a Terraform number type without fractions. For a fraction such as 100 / 3,
+// the framework's integer type reports a bug in the provider. The type of this package reports the
+// invalid value at its attribute.
 package integer
 
 import (
@@ -42,7 +42,7 @@ func (Type) ValueFromInt64(_ context.Context, in basetypes.Int64Value) (basetype
 }
 
 // ValueFromTerraform converts a number of Terraform's protocol to a [Value]. A number that is not
-// an integer in range becomes unknown; [Value.ValidateAttribute] refuses it later.
+// an integer in range becomes unknown; [Value.ValidateAttribute] later reports the error.
 func (t Type) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Value, error) {
 	if in.IsKnown() && !in.IsNull() {
 		var number *big.Float
@@ -65,7 +65,7 @@ func (t Type) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Va
 	return Value{Int64Value: n}, nil
 }
 
-// Value is an integer, null or unknown.
+// Value is an integer. It may be null or unknown.
 type Value struct {
 	basetypes.Int64Value
 

@@ -18,7 +18,7 @@ import (
 )
 
 // Configure implements provider.Provider. If the provider block depends on values that exist only
-// after apply, Configure makes no client and reports no error: a resource that needs the client
+// after apply, Configure creates no client and reports no error: a resource that needs the client
 // during the plan reports the error.
 func (s *sluice) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	var block settings
@@ -41,8 +41,8 @@ func (s *sluice) Configure(ctx context.Context, req provider.ConfigureRequest, r
 	resp.ResourceData, resp.DataSourceData, resp.ListResourceData, resp.ActionData = c, c, c, c
 }
 
-// fillIn sets the arguments that the block omits from the environment, and adds an error for each
-// invalid combination.
+// fillIn takes arguments that are missing in the block from environment variables, and adds an error
+// for each invalid combination.
 func (s *sluice) fillIn(m *settings, r *role, diags *diag.Diagnostics) {
 	for name, value := range map[string]*types.String{
 		"SLUICE_ENDPOINT": &m.Endpoint, "SLUICE_REGION": &m.Region, "SLUICE_AUTH": &m.Auth,
@@ -54,8 +54,8 @@ func (s *sluice) fillIn(m *settings, r *role, diags *diag.Diagnostics) {
 			*value = types.StringValue(text)
 		}
 	}
-	// Static credentials come from one source only, so that a key of the block never signs with a
-	// secret of the environment.
+	// Static credentials must come from one source: an access key from the block must never be used
+	// with a secret from the environment.
 	if m.AccessKey.IsNull() && m.Profile.IsNull() {
 		m.AccessKey, m.SecretKey = types.StringValue(s.getenv("SLUICE_ACCESS_KEY")),
 			types.StringValue(s.getenv("SLUICE_SECRET_KEY"))
@@ -65,7 +65,7 @@ func (s *sluice) fillIn(m *settings, r *role, diags *diag.Diagnostics) {
 	if m.Endpoint.ValueString() == "" {
 		diags.AddAttributeError(path.Root("endpoint"), "The endpoint is missing",
 			"Set endpoint in the provider block, or SLUICE_ENDPOINT, to the URL of the API. "+
-				"It is the output endpoint of Sluice's module.")
+				"Sluice's module has this URL as the output endpoint.")
 	}
 	if (m.AccessKey.ValueString() == "") != (m.SecretKey.ValueString() == "") {
 		diags.AddAttributeError(path.Root("access_key"), "The credentials are incomplete",
@@ -77,7 +77,8 @@ func (s *sluice) fillIn(m *settings, r *role, diags *diag.Diagnostics) {
 	}
 }
 
-// fillInNumbers is the part of fillIn for arguments that are parsed: durations and numbers.
+// fillInNumbers takes missing durations and the missing number of retries from environment variables,
+// and adds an error for each invalid value.
 func (s *sluice) fillInNumbers(m *settings, r *role, diags *diag.Diagnostics) {
 	for name, value := range map[string]*duration.Value{"SLUICE_TIMEOUT": &m.Timeout,
 		"SLUICE_ASSUME_ROLE_DURATION": &r.Duration} {
@@ -103,8 +104,8 @@ func (s *sluice) fillInNumbers(m *settings, r *role, diags *diag.Diagnostics) {
 	}
 }
 
-// connect makes the client and checks that credentials exist and that the endpoint answers, so that
-// a mistake in the block is one error and not one for each resource.
+// connect creates the client, and checks that credentials exist and that the endpoint responds.
+// Without these checks, each resource would report a mistake in the block again.
 func (s *sluice) connect(ctx context.Context, m *settings, r *role, diags *diag.Diagnostics) *client.Client {
 	cfg := client.Config{
 		Endpoint: m.Endpoint.ValueString(), Region: m.Region.ValueString(), Auth: client.Auth(m.Auth.ValueString()),
@@ -134,8 +135,8 @@ func (s *sluice) connect(ctx context.Context, m *settings, r *role, diags *diag.
 	return c
 }
 
-// retries returns the client's setting, where 0 selects the client's default and -1 turns retries
-// off.
+// retries converts the argument retries to the client's setting: 0 selects the client's default, and
+// -1 disables retries.
 func (m *settings) retries() int {
 	n := int(m.Retries.ValueInt64())
 	if n == 0 && !m.Retries.IsNull() {
@@ -144,8 +145,9 @@ func (m *settings) retries() int {
 	return n
 }
 
-// greet sends one request to find out whether the endpoint answers. A refusal by Sluice, or by the
-// gateway in front of it, is an answer too: the caller may not have the right to list policies.
+// greet sends one request to check that the endpoint responds. It accepts [client.ErrForbidden] and
+// the statuses 429 and 5xx: Sluice or its gateway responded, and the caller may lack only the
+// permission to list policies.
 func greet(ctx context.Context, c *client.Client) error {
 	_, err := c.ListPoliciesPage(ctx, client.ListPoliciesOptions{Limit: 1})
 	if e, answered := errors.AsType[*client.Error](err); answered &&
@@ -155,8 +157,8 @@ func greet(ctx context.Context, c *client.Client) error {
 	return err
 }
 
-// clientOf returns the client that Configure made. It is nil while Terraform only validates and
-// while the provider block depends on unknown values.
+// clientOf returns the client that Configure created. It returns nil if Terraform only validates, or if
+// the provider block depends on unknown values.
 func clientOf(data any, diags *diag.Diagnostics) *client.Client {
 	if data == nil {
 		return nil
@@ -169,7 +171,7 @@ func clientOf(data any, diags *diag.Diagnostics) *client.Client {
 	return c
 }
 
-// connected reports whether there is a client, and adds an error if there is none.
+// connected reports whether c is a client. If c is nil, connected adds an error.
 func connected(c *client.Client, diags *diag.Diagnostics) bool {
 	if c == nil {
 		diags.AddError("The provider's configuration is not known yet",

@@ -16,15 +16,16 @@ import (
 )
 
 // credentialsTimeout bounds the search for credentials. The last source that the SDK queries, the
-// instance metadata service, may not answer at all.
+// instance metadata service, may never respond.
 const credentialsTimeout = 15 * time.Second
 
-// present reports whether a role is to be assumed.
+// present reports whether the configuration names a role to assume.
 func (r *role) present() bool { return r.ARN.ValueString() != "" }
 
-// findCredentials sets the credentials that sign requests, and reports whether there are any. It
-// prefers static credentials to the profile, and the profile to the AWS SDK's default chain. If a
-// role is configured, these credentials only assume the role, and the role's credentials sign.
+// findCredentials sets the credentials and the region that sign requests. If it finds no credentials,
+// it adds an error and returns false. It prefers static credentials to the profile, and the profile to
+// the AWS SDK's default chain. If a role is configured, these credentials only assume the role, and
+// the role's credentials sign the requests.
 func (m *settings) findCredentials(ctx context.Context, r *role, cfg *client.Config, diags *diag.Diagnostics) bool {
 	var options []func(*awsconfig.LoadOptions) error
 	at := path.Root("profile")
@@ -55,14 +56,14 @@ func (m *settings) findCredentials(ctx context.Context, r *role, cfg *client.Con
 	if _, err := cfg.Credentials.Retrieve(bounded); err != nil {
 		diags.AddAttributeError(at, "No AWS credentials",
 			"Requests to Sluice are signed, but no credentials were found. Set profile, assume_role or static "+
-				"credentials in the provider block, or a source of the AWS SDK such as AWS_PROFILE. "+
+				"credentials in the provider block, or configure the AWS SDK, for example with AWS_PROFILE. "+
 				"For the local stack, set auth = \"none\".\n\n"+sentence(err))
 		return false
 	}
 	return true
 }
 
-// assume returns the role's credentials, renewed before they expire.
+// assume returns a provider of the role's credentials. It renews the credentials before they expire.
 func (r *role) assume(shared aws.Config) aws.CredentialsProvider {
 	return aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(shared), r.ARN.ValueString(),
 		func(o *stscreds.AssumeRoleOptions) {

@@ -55,7 +55,7 @@ func (d *decisionSource) Schema(_ context.Context, _ datasource.SchemaRequest, r
 	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The decision that a check of one unit would get now, for `check` blocks and " +
-			"pipelines. Reading it charges nothing.",
+			"pipelines. Reading the decision charges nothing.",
 		Attributes: map[string]schema.Attribute{
 			"policy": schema.StringAttribute{Required: true, MarkdownDescription: "The policy's name."},
 			"key": schema.StringAttribute{Required: true, MarkdownDescription: "The key, such as a customer's ID.",
@@ -64,18 +64,18 @@ func (d *decisionSource) Schema(_ context.Context, _ datasource.SchemaRequest, r
 			"mode":    text("The mode that applies to the key."),
 			"degraded": schema.BoolAttribute{Computed: true,
 				MarkdownDescription: "Whether the store is unavailable, so that `on_unavailable` decides."},
-			"violated":       text("The rule that would deny the check; null if none would."),
+			"violated":       text("The rule that would deny the check; null if the check would be allowed."),
 			"limit":          number("The limit of the tightest rule."),
-			"remaining":      number("How many units the tightest rule still admits."),
-			"reset_after_ms": number("Milliseconds until that rule admits its full limit again."),
+			"remaining":      number("The number of units that the tightest rule still admits."),
+			"reset_after_ms": number("Milliseconds until the tightest rule admits its full limit again."),
 			"retry_after_ms": number("Milliseconds until one unit would be allowed; 0 if it would be allowed now, " +
-				"null if it never will be."),
+				"null if it will never be allowed."),
 			"rules": schema.ListNestedAttribute{
 				Computed: true, MarkdownDescription: "The state of each rule.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"name":           text("The rule's name."),
 					"limit":          number("The rule's limit."),
-					"remaining":      number("How many units the rule still admits."),
+					"remaining":      number("The number of units that the rule still admits."),
 					"reset_after_ms": number("Milliseconds until the rule admits its full limit again."),
 				}},
 			},

@@ -18,8 +18,8 @@ func sentence(err error) string {
 	return strings.ToUpper(text[:1]) + strings.TrimRight(text[1:], ".?") + "."
 }
 
-// fail adds the failure of a call: an error at each invalid attribute, or one error with the
-// summary.
+// fail adds the errors of a failed call: one error at each invalid attribute, or a single error with
+// the summary.
 func fail(diags *diag.Diagnostics, summary string, err error) {
 	var e *client.Error
 	if errors.As(err, &e) && len(e.Fields) > 0 {
@@ -48,7 +48,7 @@ func addInvalid(diags *diag.Diagnostics, fields fault.Fields) {
 	}
 }
 
-// attributeOf converts the API's name of a field, such as "overrides[1].rules[0].window_ms", to the
+// attributeOf converts a field's name in the API, such as "overrides[1].rules[0].window_ms", to the
 // path of the attribute.
 func attributeOf(field string) path.Path {
 	at := path.Empty()

@@ -15,15 +15,15 @@ import (
 	"github.com/sluicehq/sluice/terraform/provider/internal/integer"
 )
 
-// expansion converts a model to a policy. It replaces each unknown value by a valid one and records
-// the field, so that the known values can be validated before apply.
+// expansion converts a model to a policy. To validate the known values before apply, it replaces each
+// unknown value with a valid value and records the field.
 type expansion struct {
-	unknown []string     // fields with a replacement
+	unknown []string     // fields whose values were replaced
 	fields  fault.Fields // invalid fields that Normalize does not report
 }
 
-// expand returns the normalized policy, whether all its values are known, and the invalid fields
-// under the API's names. It reports no error for an unknown field.
+// expand returns the normalized policy and its invalid fields, with their names in the API. known is
+// true if all values are known. Unknown fields are never in invalid.
 func (m *policyModel) expand() (p policy.Policy, known bool, invalid fault.Fields) {
 	var x expansion
 	p = policy.Policy{
@@ -60,7 +60,7 @@ func (x *expansion) note(field string, v attr.Value) bool {
 	return v.IsUnknown()
 }
 
-// isUnknown reports whether the field, or one that contains it, is unknown.
+// isUnknown reports whether the field, or a field that contains it, is unknown.
 func (x *expansion) isUnknown(field string) bool {
 	for _, u := range x.unknown {
 		rest, found := strings.CutPrefix(field, u)
@@ -79,7 +79,7 @@ func (x *expansion) text(field string, v types.String, replacement string) strin
 	return v.ValueString()
 }
 
-// choice is text for a field that may be omitted but not empty.
+// choice is like text, but rejects an empty value: the field may only be omitted.
 func (x *expansion) choice(field string, v types.String, replacement string) string {
 	if isSet(v) && v.ValueString() == "" {
 		x.fields.Add(field, "must not be empty; omit it instead")
@@ -108,9 +108,8 @@ func (x *expansion) object(at string, element attr.Value) (types.Object, bool) {
 	return object, true
 }
 
-// attribute returns an attribute of the object, or the zero value if it has another type. The
-// framework's own decoding would stop at the first invalid value, which its attribute type reports
-// already.
+// attribute returns an attribute of the object, or the zero value if the attribute has a different
+// type. The framework's decoding would stop at the first invalid value.
 func attribute[T attr.Value](o types.Object, name string) T {
 	v, _ := o.Attributes()[name].(T)
 	return v
@@ -143,7 +142,7 @@ func (x *expansion) rules(field string, list types.List) []policy.Rule {
 			Burst:     x.number(at+".burst", burst, 0),
 		}
 		if isSet(burst) && burst.ValueInt64() == 0 {
-			x.fields.Add(at+".burst", "must be 1 to %d; omit it for the limit", policy.MaxLimit)
+			x.fields.Add(at+".burst", "must be 1 to %d; omit it to use the limit", policy.MaxLimit)
 		}
 	}
 	return rules
@@ -157,8 +156,8 @@ func placeholder(i int) policy.Rule {
 	}
 }
 
-// window returns the length of a window. A text that is not a duration counts as unknown, because
-// its attribute type reports it.
+// window returns the length of a window. It records a text that is not a duration as unknown, because
+// the attribute's type already reports the error.
 func (x *expansion) window(field string, v duration.Value) time.Duration {
 	if x.note(field, v) {
 		return time.Millisecond

@@ -41,7 +41,7 @@ func TestParseRate(t *testing.T) {
 		}
 	})
 
-	t.Run("refuses other text with the reason", func(t *testing.T) {
+	t.Run("refuses other text and names the reason", func(t *testing.T) {
 		t.Parallel()
 		const form = "a limit, a slash and a time"
 		for text, want := range map[string]string{
@@ -94,7 +94,7 @@ func number(n int64) attr.Value { return types.NumberValue(new(big.Float).SetInt
 
 func TestWorstCase(t *testing.T) {
 	t.Parallel()
-	t.Run("returns the bound of the limiter", func(t *testing.T) {
+	t.Run("returns the same bound as the limiter's code", func(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {
 			rule := policy.Rule{
@@ -120,7 +120,7 @@ func TestWorstCase(t *testing.T) {
 		})
 	})
 
-	t.Run("refuses an invalid rule with the reason", func(t *testing.T) {
+	t.Run("refuses an invalid rule and names the reason", func(t *testing.T) {
 		t.Parallel()
 		with := func(name string, value attr.Value) attr.Value {
 			parts := map[string]attr.Value{

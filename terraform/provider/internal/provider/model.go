@@ -8,8 +8,8 @@ import (
 	"github.com/sluicehq/sluice/terraform/provider/internal/integer"
 )
 
-// policyModel holds the attributes of a policy. Rules is a list of [ruleModel] and Overrides a list
-// of [overrideModel]; any of their values may be unknown.
+// policyModel holds the attributes of a policy. Rules is a list of [ruleModel], and Overrides is a
+// list of [overrideModel]. Every value in the lists may be unknown.
 type policyModel struct {
 	Name          types.String  `tfsdk:"name"`
 	Description   types.String  `tfsdk:"description"`

@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 )
 
-// ValidateConfig refuses every configuration that the API would refuse, as far as its values are
-// known.
+// ValidateConfig rejects every configuration that the API would reject. It skips values that are still
+// unknown.
 func (r *policyResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest,
 	resp *resource.ValidateConfigResponse) {
 	var m resourceModel
@@ -20,8 +20,8 @@ func (r *policyResource) ValidateConfig(ctx context.Context, req resource.Valida
 	addInvalid(&resp.Diagnostics, invalid)
 }
 
-// ModifyPlan keeps the version, the ETag and the time of the last change if the plan only writes
-// the stored policy in another way.
+// ModifyPlan keeps the version, the ETag and the time of the last change if the planned policy equals
+// the stored policy.
 func (r *policyResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 	resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || req.State.Raw.IsNull() {
@@ -37,7 +37,8 @@ func (r *policyResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// samePolicy reports whether all values of both models are known and both are the same policy.
+// samePolicy reports whether all values of both models are known and both models describe the same
+// policy.
 func samePolicy(a, b *resourceModel) bool {
 	left, leftKnown, _ := a.expand()
 	right, rightKnown, _ := b.expand()

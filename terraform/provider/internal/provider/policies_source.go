@@ -45,7 +45,7 @@ func (d *policiesSource) Metadata(_ context.Context, req datasource.MetadataRequ
 // Schema implements datasource.DataSource.
 func (d *policiesSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "All limiter policies, whether Terraform, a person or a program made them.",
+		MarkdownDescription: "All limiter policies, including policies that Terraform does not manage.",
 		Attributes: map[string]schema.Attribute{
 			"name_prefix": schema.StringAttribute{Optional: true,
 				MarkdownDescription: "Returns only policies whose name starts with this prefix."},

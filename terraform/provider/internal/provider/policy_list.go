@@ -13,7 +13,7 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// policyList implements the list resource sluice_limiter_policy, with which `terraform query` finds
+// policyList implements the list resource sluice_limiter_policy. `terraform query` uses it to find
 // policies to import. It needs Terraform 1.14 or later.
 type policyList struct{ client *client.Client }
 
@@ -32,7 +32,7 @@ func (l *policyList) Metadata(_ context.Context, req resource.MetadataRequest, r
 func (l *policyList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest,
 	resp *list.ListResourceSchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Finds limiter policies, for example to import those that were made by hand. " +
+		MarkdownDescription: "Finds limiter policies, for example to import manually created policies. " +
 			"Needs Terraform 1.14 or later.",
 		Attributes: map[string]schema.Attribute{
 			"name_prefix": schema.StringAttribute{Optional: true,
@@ -77,8 +77,8 @@ func (l *policyList) List(ctx context.Context, req list.ListRequest, stream *lis
 	}
 }
 
-// result returns the list result of one policy. Listings have no ETags: if the caller wants the
-// whole resource, result reads the policy again.
+// result returns the list result of one policy. If the request includes the resource, result reads the
+// policy again, because listings have no ETags.
 func (l *policyList) result(ctx context.Context, req list.ListRequest, p client.StoredPolicy) list.ListResult {
 	result := req.NewListResult(ctx)
 	result.DisplayName = p.Name

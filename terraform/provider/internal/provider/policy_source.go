@@ -31,8 +31,8 @@ func (d *policySource) Schema(_ context.Context, _ datasource.SchemaRequest, res
 	attributes["name"] = schema.StringAttribute{Required: true, MarkdownDescription: "The policy's name."}
 	attributes["etag"] = schema.StringAttribute{Computed: true, MarkdownDescription: etagText}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A limiter policy that another configuration, a person or a program made. " +
-			"Reading a policy that does not exist is an error.",
+		MarkdownDescription: "A limiter policy that this configuration does not manage. " +
+			"The policy must exist; otherwise, reading it is an error.",
 		Attributes: attributes,
 	}
 }
@@ -72,7 +72,7 @@ func readPolicy() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"name": text("The policy's name."), "description": text("A description for people."),
 		"mode":           text("`enforce`, `shadow`, `deny` or `allow`."),
-		"on_unavailable": text("What decides while the store is unavailable: `local`, `allow` or `deny`."),
+		"on_unavailable": text("How a check is decided while the store is unavailable: `local`, `allow` or `deny`."),
 		"local_share": schema.Float64Attribute{
 			Computed:            true,
 			MarkdownDescription: "The share of each limit that one instance admits while the store is unavailable.",
@@ -101,11 +101,11 @@ func readRules(description string) schema.ListNestedAttribute {
 			"name":      schema.StringAttribute{Computed: true, MarkdownDescription: "The rule's name."},
 			"algorithm": schema.StringAttribute{Computed: true, MarkdownDescription: "The rule's algorithm."},
 			"limit": schema.Int64Attribute{Computed: true, CustomType: integer.Type{},
-				MarkdownDescription: "How many units a window admits."},
+				MarkdownDescription: "The number of units that a window admits."},
 			"window": schema.StringAttribute{Computed: true, CustomType: duration.Type{},
 				MarkdownDescription: "A length of time, such as `1h30m`."},
 			"burst": schema.Int64Attribute{Computed: true, CustomType: integer.Type{},
-				MarkdownDescription: "How many units an idle key may use without waiting; null means the limit."},
+				MarkdownDescription: "The number of units that an idle key may use without waiting; null means the limit."},
 		}},
 	}
 }

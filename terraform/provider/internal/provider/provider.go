@@ -24,8 +24,8 @@ var (
 	_ provider.ProviderWithActions       = (*sluice)(nil)
 )
 
-// New returns a constructor of the provider. Arguments that the provider block omits come from the
-// environment that getenv reads.
+// New returns a constructor of the provider. The provider reads arguments that are missing in the
+// provider block from environment variables, with getenv.
 func New(version string, getenv func(string) string) func() provider.Provider {
 	return func() provider.Provider { return &sluice{version: version, getenv: getenv} }
 }
@@ -57,14 +57,14 @@ func (s *sluice) Functions(context.Context) []func() function.Function {
 	}
 }
 
-// ListResources implements provider.ProviderWithListResources. They need Terraform 1.14 or later;
-// other versions ignore them.
+// ListResources implements provider.ProviderWithListResources. List resources need Terraform 1.14 or
+// later; earlier versions and OpenTofu ignore them.
 func (s *sluice) ListResources(context.Context) []func() list.ListResource {
 	return []func() list.ListResource{func() list.ListResource { return &policyList{} }}
 }
 
-// Actions implements provider.ProviderWithActions. They need Terraform 1.14 or later; other
-// versions ignore them.
+// Actions implements provider.ProviderWithActions. Actions need Terraform 1.14 or later; earlier
+// versions and OpenTofu ignore them.
 func (s *sluice) Actions(context.Context) []func() action.Action {
 	return []func() action.Action{func() action.Action { return &resetAction{} }}
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// skew bounds the difference between the clocks of this machine and of the service.
+// skew is the maximum permitted difference between this machine's clock and the service's clock.
 const skew = time.Minute
 
 // change describes which stored version a write may replace.
 type change struct {
-	// after is the version to replace. It is 0 for a creation, whose version is not predictable: a
-	// deleted policy keeps its number.
+	// after is the version to replace, or 0 for a creation. The version of a created policy is not
+	// predictable: it continues after the last version of a deleted policy with the same name.
 	after      int64
 	conditions []client.Condition
-	// conflict returns the error for conditions that do not hold.
+	// conflict returns the error for the case that the stored version does not satisfy conditions.
 	conflict func(name string) (summary, detail string)
 }
 
-// put stores the policy and fills the model from the API's response. A read after the write could
-// return an older version.
+// put stores the policy, fills the model from the API's response and returns whether it succeeded. It
+// does not read the policy after a successful write: the read could return an older version.
 func (r *policyResource) put(ctx context.Context, m *resourceModel, c change, diags *diag.Diagnostics) bool {
 	p, _, invalid := m.expand()
 	addInvalid(diags, invalid)
@@ -57,15 +57,15 @@ func (r *policyResource) put(ctx context.Context, m *resourceModel, c change, di
 	return !diags.HasError()
 }
 
-// mayHaveSucceeded reports whether the service may have carried out the call despite the error. put
-// then reads the policy: otherwise it could exist without being in the state, and the next apply
-// would refuse to replace it.
+// mayHaveSucceeded reports whether the service may have stored the policy despite the error. In this
+// case, put reads the policy. Otherwise, the policy could exist but not be in the state, and the next
+// apply would fail because it does not replace an existing policy.
 func mayHaveSucceeded(err error) bool {
 	e, ok := errors.AsType[*client.Error](err)
 	return ok && (e.Status == 0 || e.Status >= 500)
 }
 
-// produced reports whether the stored policy is the one that this change wrote after it started.
+// produced reports whether this change wrote the policy now. started is the time before the write.
 func (c change) produced(now client.StoredPolicy, p policy.Policy, started time.Time) bool {
 	if !reflect.DeepEqual(now.Policy, toClient(p)) {
 		return false
@@ -76,14 +76,14 @@ func (c change) produced(now client.StoredPolicy, p policy.Policy, started time.
 	return now.Version == c.after+1
 }
 
-// alreadyExists returns the error for a creation of a policy that exists.
+// alreadyExists returns the error for the creation of a policy that already exists.
 func alreadyExists(name string) (summary, detail string) {
 	return "The policy already exists", fmt.Sprintf(
 		"This configuration did not create the policy %q. "+
 			"Import it with its name as the ID, or set overwrite = true to replace it.", name)
 }
 
-// changedElsewhere returns the error for a change of a policy that others changed.
+// changedElsewhere returns the error for a policy that has changed since Terraform read it.
 func changedElsewhere(name string) (summary, detail string) {
 	return "The policy was changed elsewhere", fmt.Sprintf(
 		"The policy %q has changed since Terraform read it, so it was not replaced. "+

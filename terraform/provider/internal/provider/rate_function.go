@@ -31,7 +31,7 @@ func (rateFunction) Definition(_ context.Context, _ function.DefinitionRequest, 
 		Summary: "Converts a rate such as \"100/m\" to a rule",
 		MarkdownDescription: "Converts a rate, such as `100/m`, `5/s` or `1000/15m`, to a rule for `rules`. " +
 			"The rule's algorithm is `gcra` with a burst of the limit. " +
-			"The rule is named after its window, such as `per-1m`: a change of the limit keeps the count. " +
+			"The rule's name contains only the window, such as `per-1m`, so a change of the limit keeps the count. " +
 			"Change other attributes with `merge`: " +
 			"`merge(provider::sluice::rate(\"100/m\"), { algorithm = \"sliding_window\" })`.",
 		Parameters: []function.Parameter{function.StringParameter{
@@ -63,8 +63,8 @@ func (rateFunction) Run(ctx context.Context, req function.RunRequest, resp *func
 
 var rate = regexp.MustCompile(`^([0-9]{1,10})/(.+)$`)
 
-// parseRate parses a limit, a slash and a length of time. The number of the length may be omitted
-// if it is 1: "m" is "1m".
+// parseRate parses a limit, a slash and a length of time. A unit without a number means one unit: "m"
+// is "1m".
 func parseRate(text string) (policy.Rule, error) {
 	match := rate.FindStringSubmatch(text)
 	if match == nil {

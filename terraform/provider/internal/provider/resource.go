@@ -51,7 +51,7 @@ func (r *policyResource) Configure(_ context.Context, req resource.ConfigureRequ
 	r.client = clientOf(req.ProviderData, &resp.Diagnostics)
 }
 
-// Create implements resource.Resource. It fails if the policy exists, unless overwrite is set.
+// Create implements resource.Resource. It fails if the policy exists and overwrite is not true.
 func (r *policyResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var plan resourceModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
@@ -83,7 +83,7 @@ func (r *policyResource) Read(ctx context.Context, req resource.ReadRequest, res
 	case errors.Is(err, client.ErrPolicyNotFound):
 		resp.Diagnostics.AddWarning("The policy was deleted elsewhere", fmt.Sprintf("There is no policy %q.", name))
 		resp.State.RemoveResource(ctx)
-		resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, state.Name)...) // the framework requires it even here
+		resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, state.Name)...) // the framework requires the identity even here
 		return
 	case err != nil:
 		fail(&resp.Diagnostics, "The policy was not read", err)
@@ -105,7 +105,7 @@ func (r *policyResource) Update(ctx context.Context, req resource.UpdateRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	// The API does not see a change of overwrite, nor another way to write the same policy.
+	// If only overwrite or the notation of a value has changed, there is nothing to store.
 	if !samePolicy(&plan, &state) {
 		c := change{
 			after:      state.Version.ValueInt64(),
@@ -133,7 +133,7 @@ func (r *policyResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	if err == nil || errors.Is(err, client.ErrPolicyNotFound) {
 		return
 	}
-	// The deletion may have been carried out although its response was lost.
+	// The API may have deleted the policy although its response was lost.
 	if _, missing := r.client.GetPolicy(ctx, name); errors.Is(missing, client.ErrPolicyNotFound) {
 		return
 	}
@@ -151,8 +151,8 @@ func (r *policyResource) ImportState(ctx context.Context, req resource.ImportSta
 	resource.ImportStatePassthroughWithIdentity(ctx, path.Root("name"), path.Root("name"), req, resp)
 }
 
-// setIdentity sets the resource's identity. identity is nil if the host does not support
-// identities.
+// setIdentity sets the resource's identity. identity is nil if the version of Terraform or OpenTofu
+// does not support identities.
 func setIdentity(ctx context.Context, identity *tfsdk.ResourceIdentity, name types.String) diag.Diagnostics {
 	if identity == nil {
 		return nil

@@ -20,9 +20,9 @@ const defaultLocalShare = 0.1
 func policySchema() schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A limiter policy. A change takes effect everywhere within 5 s.\n\n" +
-			"The plan fails for every configuration that the service would refuse. " +
+			"The plan fails for every configuration that the service would reject. " +
 			"Creating a policy that already exists is an error, unless `overwrite` is set. " +
-			"A policy that changed since Terraform read it is not replaced.",
+			"The provider does not replace a policy that has changed since Terraform read it.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required: true, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
@@ -40,8 +40,8 @@ func policySchema() schema.Schema {
 			},
 			"on_unavailable": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(string(policy.UnavailableLocal)),
-				MarkdownDescription: "What decides while the store is unavailable: `local` (the default), which " +
-					"counts in memory, `allow` or `deny`.",
+				MarkdownDescription: "How a check is decided while the store is unavailable: `local` (the default) " +
+					"counts in memory, `allow` allows it, and `deny` denies it.",
 			},
 			"local_share": schema.Float64Attribute{
 				Optional: true, Computed: true, Default: float64default.StaticFloat64(defaultLocalShare),
@@ -70,7 +70,7 @@ func policySchema() schema.Schema {
 }
 
 const (
-	versionText = "The version. It rises by one with every change, and does not restart after a deletion."
+	versionText = "The version. It increases by one with every change, and continues after a deletion."
 	etagText    = "The HTTP entity tag of this version, with its quotes."
 	updatedText = "The time of the last change, in RFC 3339."
 )
@@ -91,18 +91,18 @@ func rulesAttribute(required bool, text string) schema.ListNestedAttribute {
 			},
 			"limit": schema.Int64Attribute{
 				Required: true, CustomType: integer.Type{},
-				MarkdownDescription: "How many units a window admits: 1 to 1 000 000 000, for `sliding_window` " +
-					"at most 100 000.",
+				MarkdownDescription: "The number of units that a window admits: 1 to 1 000 000 000; for " +
+					"`sliding_window`, at most 100 000.",
 			},
 			"window": schema.StringAttribute{
 				Required: true, CustomType: duration.Type{}, PlanModifiers: []planmodifier.String{duration.KeepEqual()},
 				MarkdownDescription: "A length of time from `1ms` to `366d`, such as `1s`, `90s`, `1h30m`, `2d` " +
 					"or `1w`. " +
-					"Another way to write the same length is no change.",
+					"A different notation of the same length is no change.",
 			},
 			"burst": schema.Int64Attribute{
 				Optional: true, CustomType: integer.Type{},
-				MarkdownDescription: "How many units an idle key may use without waiting; only for `token_bucket` " +
+				MarkdownDescription: "The number of units that an idle key may use without waiting; only for `token_bucket` " +
 					"and `gcra`. " +
 					"Defaults to the limit.",
 			},
@@ -115,7 +115,7 @@ func overridesAttribute() schema.ListNestedAttribute {
 	return schema.ListNestedAttribute{
 		Optional: true,
 		MarkdownDescription: "Up to 1000 exceptions for keys, in any order. An exact key takes precedence over " +
-			"prefixes, and a longer prefix over a shorter one.",
+			"prefixes. A longer prefix takes precedence over a shorter prefix.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"key": schema.StringAttribute{Required: true,
 				MarkdownDescription: "A key, or a prefix of keys that ends in `*`."},

@@ -32,7 +32,7 @@ func schemas(t *testing.T) *tfprotov6.GetProviderSchemaResponse {
 
 func TestSchema(t *testing.T) {
 	t.Parallel()
-	// Terraform prints a secret in every plan if its attribute is not marked.
+	// If a secret's attribute is not marked as sensitive, Terraform prints the secret in every plan.
 	t.Run("marks every secret of the provider block as sensitive", func(t *testing.T) {
 		t.Parallel()
 		secrets := map[string]bool{"access_key": true, "secret_key": true, "session_token": true}
@@ -43,7 +43,7 @@ func TestSchema(t *testing.T) {
 		require.Empty(t, secrets)
 	})
 
-	// JSON in a string would show a change for every change of its spaces.
+	// For an attribute with JSON in a string, a plan would show every change of whitespace.
 	t.Run("has no attribute with JSON in a string", func(t *testing.T) {
 		t.Parallel()
 		var names []string
@@ -59,7 +59,7 @@ func TestSchema(t *testing.T) {
 			}
 		}
 		walk(schemas(t).ResourceSchemas["sluice_limiter_policy"].Block.Attributes)
-		require.Contains(t, names, "window", "rules and overrides have attributes of their own")
+		require.Contains(t, names, "window", "rules and overrides must have nested attributes")
 		for _, name := range names {
 			require.NotContains(t, name, "json")
 		}
@@ -90,7 +90,7 @@ func TestSchema(t *testing.T) {
 		}
 	})
 
-	// The framework validates schemas only on request.
+	// The framework validates a schema only when a caller requests the schema.
 	t.Run("satisfies the framework", func(t *testing.T) {
 		t.Parallel()
 		server := serve(t)
@@ -143,7 +143,7 @@ func TestRelease(t *testing.T) {
 		require.NoError(t, yaml.Unmarshal(text, &release))
 		require.Equal(t, "terraform-provider-sluice", release.Project)
 		require.Equal(t, "{{ .ProjectName }}_v{{ .Version }}", release.Builds[0].Binary)
-		require.Contains(t, release.Builds[0].LDFlags[0], "-X main.version=", "main.go has that variable")
+		require.Contains(t, release.Builds[0].LDFlags[0], "-X main.version=", "the linker must set the variable version in main.go")
 		require.FileExists(t, filepath.Join("..", "..", "..", "..", release.Builds[0].Dir, release.Builds[0].Main,
 			"main.go"))
 		require.Equal(t, []string{"zip"}, release.Archives[0].Formats)

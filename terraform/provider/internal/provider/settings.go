@@ -16,7 +16,7 @@ import (
 	"github.com/sluicehq/sluice/terraform/provider/internal/duration"
 )
 
-// maxRetries is the largest permitted number of retries.
+// maxRetries is the maximum number of retries.
 const maxRetries = 10
 
 // settings holds the arguments of the provider block.
@@ -55,13 +55,13 @@ func (s *sluice) Schema(_ context.Context, _ provider.SchemaRequest, resp *provi
 	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Manages limiter policies of [Sluice](https://github.com/sluicehq/sluice) as code: " +
-			"a limit changes by pull request, and the plan finds mistakes. " +
+			"limits change with pull requests, and the plan reports mistakes. " +
 			"The provider calls Sluice's API and signs requests with AWS Signature Version 4.",
 		Attributes: map[string]schema.Attribute{
 			"endpoint": optional("The URL of the API, which is the output `endpoint` of the module. " +
-				"Defaults to `SLUICE_ENDPOINT`; one of the two is required."),
-			"region": optional("The region to sign for. Needed only if the endpoint is a domain of your own, " +
-				"which does not name the region. Defaults to `SLUICE_REGION`, then to the AWS configuration."),
+				"Defaults to `SLUICE_ENDPOINT`. The argument or the variable is required."),
+			"region": optional("The region to sign for. Required only for a custom domain, " +
+				"which does not contain the region. Defaults to `SLUICE_REGION`, then to the AWS configuration."),
 			"auth": optional("`aws_iam` (the default) signs requests; `none` sends them unsigned, "+
 				"for the local stack. "+
 				"Defaults to `SLUICE_AUTH`.",
@@ -77,7 +77,7 @@ func (s *sluice) Schema(_ context.Context, _ provider.SchemaRequest, resp *provi
 				"Defaults to `SLUICE_SESSION_TOKEN`."),
 			"assume_role": schema.SingleNestedAttribute{
 				Optional:            true,
-				MarkdownDescription: "A role to sign with. The credentials above assume it.",
+				MarkdownDescription: "A role to sign with. The provider assumes the role with the credentials above.",
 				Attributes: map[string]schema.Attribute{
 					"role_arn": optional("The role's ARN. Defaults to `SLUICE_ASSUME_ROLE_ARN`, " +
 						"which also works without this block."),
@@ -85,8 +85,8 @@ func (s *sluice) Schema(_ context.Context, _ provider.SchemaRequest, resp *provi
 						"Defaults to `SLUICE_ASSUME_ROLE_SESSION_NAME`, then to `terraform-provider-sluice`."),
 					"external_id": optional("The external ID, if the role's trust policy requires one. " +
 						"Defaults to `SLUICE_ASSUME_ROLE_EXTERNAL_ID`."),
-					"duration": length("How long a session lasts, `15m` to `12h`. " +
-						"A session is renewed before it expires. " +
+					"duration": length("The duration of a session, `15m` to `12h`. " +
+						"The provider renews a session before it expires. " +
 						"Defaults to `SLUICE_ASSUME_ROLE_DURATION`, then to `15m`."),
 				},
 			},
@@ -94,8 +94,8 @@ func (s *sluice) Schema(_ context.Context, _ provider.SchemaRequest, resp *provi
 				"Defaults to `SLUICE_TIMEOUT`, then to `10s`."),
 			"retries": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.Between(0, maxRetries)},
-				MarkdownDescription: "How often a failed request is retried, 0 to 10. A request is retried only when " +
-					"a retry cannot duplicate its effect. Defaults to `SLUICE_RETRIES`, then to 3.",
+				MarkdownDescription: "The number of retries of a failed request, 0 to 10. The provider retries only if " +
+					"a retry cannot duplicate the request's effect. Defaults to `SLUICE_RETRIES`, then to 3.",
 			},
 		},
 	}

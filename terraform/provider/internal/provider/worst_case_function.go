@@ -30,12 +30,12 @@ func (worstCaseFunction) Metadata(_ context.Context, _ function.MetadataRequest,
 func (worstCaseFunction) Definition(_ context.Context, _ function.DefinitionRequest,
 	resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Summary: "Returns the most units that a rule admits in any period as long as its window",
-		MarkdownDescription: "Returns the most units that a rule admits in any period as long as its window. " +
-			"The bound depends on the algorithm: 2 × limit for `fixed_window`, where two windows meet; " +
+		Summary: "Returns the maximum number of units that a rule admits in any period as long as its window",
+		MarkdownDescription: "Returns the maximum number of units that a rule admits in any period as long as its window. " +
+			"The bound depends on the algorithm: 2 × limit for `fixed_window`, around the boundary of two windows; " +
 			"the limit for `sliding_window`; 2 × limit − 1 for `sliding_window_counter`; " +
 			"burst + limit for `token_bucket` and `gcra`. " +
-			"Compare it with the capacity of the service behind the limit.",
+			"Compare the result with the capacity of the service that the limit protects.",
 		Parameters: []function.Parameter{function.DynamicParameter{
 			Name: "rule",
 			MarkdownDescription: "A rule as in `rules`: an object with `algorithm`, `limit`, `window` " +
@@ -62,8 +62,8 @@ func (worstCaseFunction) Run(ctx context.Context, req function.RunRequest, resp 
 	resp.Error = resp.Result.Set(ctx, rule.WorstCase())
 }
 
-// ruleFrom converts an object to a rule. The object may omit the attributes that a rule may omit,
-// and the name.
+// ruleFrom converts an object to a rule. The object may omit the name and the optional attributes of a
+// rule.
 func ruleFrom(value attr.Value) (policy.Rule, error) {
 	object, ok := value.(basetypes.ObjectValue)
 	if !ok {
@@ -98,7 +98,7 @@ func ruleFrom(value attr.Value) (policy.Rule, error) {
 	}
 	if _, ok := given["burst"]; ok {
 		if r.Burst, err = integerFrom(given, "burst"); err == nil && r.Burst == 0 {
-			err = errors.New("has a burst of 0; omit it for the limit")
+			err = errors.New("has a burst of 0; omit it to use the limit")
 		}
 	}
 	return r, err
