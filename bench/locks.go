@@ -184,8 +184,8 @@ func lockHandOver(ctx context.Context, s *suite) error {
 // long.
 const pairs = 8
 
-// handOvers returns the times from a release until the waiter holds the lock, in ms. Each pair
-// hands over a lock each times.
+// handOvers returns the times from a release until the waiter holds the lock, in ms. each is the
+// number of hand-overs per pair.
 func handOvers(ctx context.Context, way handOver, each int) ([]float64, error) {
 	var (
 		mu   sync.Mutex

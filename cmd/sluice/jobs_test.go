@@ -128,7 +128,7 @@ func TestJobs(t *testing.T) {
 		awaiting(bad, 2)
 		require.Equal(t, bad+" is dead\n", does(t, "jobs", "nack", "orders", bad, "2", "--error", "still no stock"))
 		require.Contains(t, does(t, "jobs", "get", "orders", bad), "last error  still no stock")
-		require.Equal(t, "1 jobs are scheduled again\n", does(t, "jobs", "redrive", "orders", bad))
+		require.Equal(t, "scheduled again: 1\n", does(t, "jobs", "redrive", "orders", bad))
 		_, errOut, code := sluice(t, "jobs", "ack", "orders", bad, "first")
 		require.Equal(t, 2, code)
 		require.Contains(t, errOut, "the attempt must be a number from 1")

@@ -44,7 +44,6 @@ type Proxy struct {
 	mu     sync.Mutex
 	random *rand.Rand
 	target *httputil.ReverseProxy
-	base   string
 	faults Faults
 	counts map[string]int
 	lost   map[string]int // job ID → number of lost responses
@@ -79,7 +78,6 @@ func (p *Proxy) Target(endpoint string) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.base = endpoint
 	p.target = &httputil.ReverseProxy{
 		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(u); r.Out.Host = r.In.Host },
 		Transport:    &http.Transport{MaxIdleConnsPerHost: 256},

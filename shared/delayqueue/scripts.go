@@ -15,12 +15,12 @@ type scripts struct {
 	enqueue, claim, accept, requeue, ack, change, maintain, stats, redrive, recordSent, takeOver redisconn.Script
 }
 
-// loadScripts returns the scripts. It composes them once per process.
-var loadScripts = sync.OnceValue(composeScripts) //nolint:gochecknoglobals // a function that never changes
+// loadScripts returns the scripts, each of which is composed once per process.
+var loadScripts = sync.OnceValue(newScripts) //nolint:gochecknoglobals // a function that never changes
 
-func composeScripts() scripts {
+func newScripts() scripts {
 	load := func(name string) redisconn.Script {
-		return luascript.MustLoad(scriptFiles, "scripts/"+name+".lua")
+		return luascript.Load(scriptFiles, "scripts/"+name+".lua")
 	}
 	return scripts{
 		enqueue:    load("enqueue"),

@@ -19,12 +19,12 @@ import (
 var scripts embed.FS
 
 var (
-	acquireScript = luascript.MustLoad(scripts, "scripts/acquire.lua")
-	renewScript   = luascript.MustLoad(scripts, "scripts/renew.lua")
-	releaseScript = luascript.MustLoad(scripts, "scripts/release.lua")
-	forceScript   = luascript.MustLoad(scripts, "scripts/force.lua")
-	inspectScript = luascript.MustLoad(scripts, "scripts/inspect.lua")
-	raiseScript   = luascript.MustLoad(scripts, "scripts/raise.lua")
+	acquireScript = luascript.Load(scripts, "scripts/acquire.lua")
+	renewScript   = luascript.Load(scripts, "scripts/renew.lua")
+	releaseScript = luascript.Load(scripts, "scripts/release.lua")
+	forceScript   = luascript.Load(scripts, "scripts/force.lua")
+	inspectScript = luascript.Load(scripts, "scripts/inspect.lua")
+	raiseScript   = luascript.Load(scripts, "scripts/raise.lua")
 )
 
 // linger is the time that Redis keeps the state of a lock after the lease has ended. While Redis

@@ -18,9 +18,9 @@ import (
 var scripts embed.FS
 
 var (
-	bucketScript  = luascript.MustLoad(scripts, "scripts/bucket.lua")
-	bucketsScript = luascript.MustLoad(scripts, "scripts/buckets.lua")
-	decideScript  = luascript.MustLoad(scripts, "scripts/decide.lua")
+	bucketScript  = luascript.Load(scripts, "scripts/bucket.lua")
+	bucketsScript = luascript.Load(scripts, "scripts/buckets.lua")
+	decideScript  = luascript.Load(scripts, "scripts/decide.lua")
 )
 
 // operation is the first argument of decide.lua.

@@ -1,13 +1,13 @@
-# Alarms, each with a runbook in docs/operations.md. CloudWatch reads the metrics in the deployment's
-# namespace from the functions' logs (embedded metric format). A test compares the metrics' names and
-# dimensions with the Go code.
+# Alarms, each with a runbook in docs/operations.md. CloudWatch reads the metrics in the
+# deployment's namespace from the functions' logs (embedded metric format). A test compares the
+# metrics' names and dimensions with the Go code.
 
 locals {
   dispatcher = { function = "dispatcher" }
   runbooks   = "Runbook: docs/operations.md#"
 
-  # missing is CloudWatch's treat_missing_data: a missing heartbeat triggers an alarm, a missing error
-  # count does not.
+  # missing is CloudWatch's treat_missing_data: a missing heartbeat triggers an alarm, a missing
+  # error count does not.
   metric_alarms = { for name, alarm in merge(
     {
       "dispatcher-heartbeat" = {

@@ -7,13 +7,13 @@ locals {
   make_cache      = local.make_group || local.make_serverless
   cluster_mode    = local.make_group && var.cache.shards > 1
 
-  # The functions share the cache's only user. It authenticates with IAM tokens, so the state contains
-  # no password.
+  # The functions share the cache's only user. It authenticates with IAM tokens, so the state
+  # contains no password.
   make_user = local.make_cache || var.quorum_nodes > 0
 
-  # The user may access Sluice's keys, which all start with a hash tag, and its channels. It may call
-  # every command that the scripts and the health check need, but no dangerous commands such as KEYS,
-  # FLUSHALL and CONFIG. A test runs locks, jobs and limits with these permissions.
+  # The user may access Sluice's keys, which all start with a hash tag, and its channels. It may
+  # call every command that the scripts and the health check need, but no dangerous commands such as
+  # KEYS, FLUSHALL and CONFIG. A test runs locks, jobs and limits with these permissions.
   access_string = "on ~{* &{* &sluice:* +@all -@admin -@dangerous +info"
 
   parameter_family = var.cache.engine_version == "7.2" ? "valkey7" : "valkey${split(".", var.cache.engine_version)[0]}"
@@ -133,8 +133,8 @@ resource "aws_elasticache_serverless_cache" "this" {
   daily_snapshot_time      = var.cache.snapshot_retention_days > 0 ? split("-", var.cache.snapshot_window)[0] : null
   snapshot_retention_limit = var.cache.snapshot_retention_days
 
-  # Do not limit the data: at such a limit, a serverless cache evicts keys that have a TTL. It does not
-  # support noeviction.
+  # Do not limit the data: at such a limit, a serverless cache evicts keys that have a TTL. It does
+  # not support noeviction.
   cache_usage_limits {
     ecpu_per_second {
       maximum = var.cache.max_ecpu_per_second

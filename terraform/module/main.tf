@@ -9,15 +9,15 @@ locals {
   partition = data.aws_partition.current.partition
   region    = data.aws_region.current.region
 
-  # Each deployment has its own namespace. In a shared namespace, the heartbeats of other deployments
-  # would hide that this deployment's dispatcher has stopped.
+  # Each deployment has its own namespace. In a shared namespace, the heartbeats of other
+  # deployments would hide that this deployment's dispatcher has stopped.
   metrics_namespace = "Sluice/${var.name}"
 
   tags = merge({ "sluice:deployment" = var.name }, var.tags)
 
-  # The defaults of var.functions. A lock request waits for at most 20 s, and API Gateway waits for at
-  # most 30 s. EventBridge invokes the dispatcher every minute. Each invocation may run for 2 minutes,
-  # so that it can hand over to the next invocation without a gap.
+  # The defaults of var.functions. A lock request waits for at most 20 s, and API Gateway waits for
+  # at most 30 s. EventBridge invokes the dispatcher every minute. Each invocation may run for 2
+  # minutes, so that it can hand over to the next invocation without a gap.
   defaults = {
     lock       = { memory_mb = 256, timeout_seconds = 29, reserved_concurrency = 200 }
     enqueue    = { memory_mb = 256, timeout_seconds = 10, reserved_concurrency = 100 }

@@ -54,7 +54,8 @@ resource "aws_elasticache_replication_group" "quorum" {
   # Leases last for seconds; a restored snapshot would contain only expired locks.
   snapshot_retention_limit = 0
 
-  # Each node has its maintenance window on a different day, so that AWS maintains one node at a time.
+  # Each node has its maintenance window on a different day, so that AWS maintains one node at a
+  # time.
   maintenance_window = "${element(["mon", "tue", "wed", "thu", "fri"], tonumber(each.key) - 1)}:04:30-${element(["mon", "tue", "wed", "thu", "fri"], tonumber(each.key) - 1)}:05:30"
 
   lifecycle {

@@ -34,6 +34,7 @@ locals {
     }
   )
 
-  # The URLs must have the same order as SLUICE_LOCK_IAM_RESOURCES: an IAM token is valid for one cache.
+  # The URLs must have the same order as SLUICE_LOCK_IAM_RESOURCES: an IAM token is valid for one
+  # cache.
   quorum_urls = [for node in aws_elasticache_replication_group.quorum : "rediss://${node.primary_endpoint_address}:6379"]
 }

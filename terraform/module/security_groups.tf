@@ -139,8 +139,8 @@ resource "aws_vpc_security_group_egress_rule" "functions_to_dynamodb" {
 }
 
 # For an existing VPC in which the module creates no endpoints. AWS APIs have no fixed list of
-# addresses, so the functions may connect with HTTPS to every address that the VPC's routes reach. The
-# functions sign their requests, and their roles permit only the calls that they need.
+# addresses, so the functions may connect with HTTPS to every address that the VPC's routes reach.
+# The functions sign their requests, and their roles permit only the calls that they need.
 #trivy:ignore:AWS-0104
 resource "aws_vpc_security_group_egress_rule" "functions_to_aws" {
   count = var.attach_vpc && !local.make_endpoints ? 1 : 0

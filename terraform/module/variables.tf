@@ -1,6 +1,6 @@
-# Variables for the functions, the queues and the API. variables_stores.tf declares the variables for
-# the cache, the network and the encryption key. variables_operations.tf declares the variables for
-# logs, alarms and the dashboard.
+# Variables for the functions, the queues and the API. variables_stores.tf declares the variables
+# for the cache, the network and the encryption key. variables_operations.tf declares the variables
+# for logs, alarms and the dashboard.
 
 variable "name" {
   description = "The prefix of the name of every resource. Two deployments in one account and region need different names."
@@ -44,7 +44,8 @@ variable "queues" {
     error_message = "A queue's name must have 1 to 48 letters, digits, hyphens and underscores, and start with a letter or digit."
   }
   validation {
-    # The size of a queue in the environment, in bytes: its name, and its URL, which contains the name.
+    # The size of a queue in the environment, in bytes: its name, and its URL, which contains the
+    # name.
     condition     = sum(concat([0], [for name in keys(var.queues) : 91 + 2 * length(name)])) <= 3400
     error_message = "The list of queues exceeds the 4 KB that Lambda permits for environment variables. Move some of the queues to a second deployment."
   }

@@ -33,8 +33,8 @@ type reader struct {
 
 var variable = regexp.MustCompile(`^"((?:SLUICE|AWS)_[A-Z0-9_]+)"$`)
 
-// follow records the variables in the body of a Go function or method, and follows the body's calls.
-// folder is the function's package folder.
+// follow records the variables in the body of a Go function or method, and follows the body's
+// calls. folder is the function's package folder.
 func (r *reader) follow(folder, function string) {
 	if r.seen[folder+"."+function] {
 		return
@@ -81,7 +81,8 @@ func (r *reader) visit(n ast.Node, folder string, file *ast.File) {
 	}
 }
 
-// isEnv reports whether an expression is the Env. The code names it env, or e in the methods of startup.
+// isEnv reports whether an expression is the Env. The code names it env, or e in the methods of
+// startup.
 func isEnv(x ast.Expr, folder string) bool {
 	name, ok := x.(*ast.Ident)
 	return ok && (name.Name == "env" || name.Name == "e" && folder == startup)
@@ -99,7 +100,8 @@ func isGetenv(x ast.Expr) bool {
 	}
 }
 
-// followCall follows a call of a function in the same folder or in another package of the Go module.
+// followCall follows a call of a function in the same folder or in another package of the Go
+// module.
 func (r *reader) followCall(n *ast.CallExpr, folder string, file *ast.File) {
 	switch called := n.Fun.(type) {
 	case *ast.Ident:

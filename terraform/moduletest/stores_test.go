@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// adapters returns the code of each package that calls DynamoDB. The key is the name of the package's
-// table in the Terraform module.
+// adapters returns the code of each package that calls DynamoDB. The key is the name of the
+// package's table in the Terraform module.
 func adapters(t *testing.T) map[string]string {
 	t.Helper()
 	table := map[string]string{"outbox": "outbox", "dynamopolicy": "policies", "dynamolock": "locks"}

@@ -1,5 +1,5 @@
-// Command provider is the Terraform provider sluicehq/sluice, which manages limiter policies. It calls
-// Sluice only through the API, with package client.
+// Command provider is the Terraform provider sluicehq/sluice, which manages limiter policies. It
+// calls Sluice only through the API, with package client.
 package main
 
 import (

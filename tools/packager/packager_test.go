@@ -131,7 +131,7 @@ func TestPack(t *testing.T) {
 			requireComplete(t, p)
 		}
 	})
-	t.Run("writes the same bill of materials for the same version, and a different bill for a different version", func(t *testing.T) {
+	t.Run("writes the same bill of materials twice, and a different bill for a different version", func(t *testing.T) {
 		t.Parallel()
 		serials := make(map[string]bool)
 		for _, version := range []string{"1.2.3", "1.2.4"} {

@@ -22,16 +22,16 @@ type Finding struct {
 // String formats the finding as compilers do: file, line, message.
 func (f Finding) String() string { return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Message) }
 
-// passage is a line of a comment, a line of Markdown, or a string literal. The width limit applies only
-// where prose is true.
+// passage is a line of a comment, a line of Markdown, or a string literal. The width limit applies
+// only where prose is true.
 type passage struct {
 	line  int
 	text  string
 	prose bool
 }
 
-// Check returns the findings in one file. It checks Go, Lua, shell, YAML, Terraform and Markdown, and
-// returns nothing for other files.
+// Check returns the findings in one file. It checks Go, Lua, shell, YAML, Terraform and Markdown,
+// and returns nothing for other files.
 func Check(file string, source []byte) []Finding {
 	var findings []Finding
 	for _, p := range passages(file, source) {

@@ -17,7 +17,7 @@ func phrase(pattern string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(?:` + pattern + `)\b`)
 }
 
-//nolint:gochecknoglobals // a constant table: Go has no constants of this type
+//nolint:gochecknoglobals // a table that never changes
 var words = []stopper{
 	{phrase(`(?:is|are|was|were|be|been|redis|dynamodb|sqs|it) away`), `"unavailable" or "unreachable"`},
 	{phrase(`(?:taken|takes|took|take|taking) in|intake`), `"accepted" or "enqueued"`},

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluicehq/sluice/client"
@@ -77,11 +78,12 @@ func consume(t *testing.T, queue string) *inbox {
 func becomes(t *testing.T, q *client.Queue, id string, want client.JobState) client.JobInfo {
 	t.Helper()
 	var j client.JobInfo
-	require.Eventually(t, func() bool {
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		var err error
 		j, err = q.Get(context.Background(), id)
-		return err == nil && j.State == want
-	}, patience, 20*time.Millisecond, "%s became %s, not %s", id, j.State, want)
+		require.NoError(c, err)
+		require.Equal(c, want, j.State, "the state of %s", id)
+	}, patience, 20*time.Millisecond)
 	return j
 }
 

@@ -1,26 +1,53 @@
 package luascript
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"regexp"
 	"strconv"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// Script is a composed script that a Redis client can run.
+// Script is a script that a Redis client can run. Its methods have the meaning of those of
+// [redis.Script].
+//
+// A Script is composed at its first use: composing takes up to a millisecond per script, and a new
+// Lambda instance needs only some of its scripts.
 type Script struct {
+	composed func() composed
+}
+
+type composed struct {
 	*redis.Script
 
 	source Source
 }
 
-// MustLoad composes a script from files that are embedded in the program. It panics if [Compose]
-// returns an error.
-func MustLoad(files fs.FS, file string) *Script {
-	source := MustCompose(files, file)
-	return &Script{Script: redis.NewScript(source.Text), source: source}
+// Load returns a script from files that are embedded in the program. The first use of the script
+// panics if [Compose] returns an error. A test therefore has to compose every script.
+func Load(files fs.FS, file string) *Script {
+	return &Script{sync.OnceValue(func() composed {
+		source := MustCompose(files, file)
+		return composed{redis.NewScript(source.Text), source}
+	})}
+}
+
+// Run calls EvalSha, and then Eval if the server does not have the script yet.
+func (s *Script) Run(ctx context.Context, client redis.Scripter, keys []string, args ...any) *redis.Cmd {
+	return s.composed().Run(ctx, client, keys, args...)
+}
+
+// Eval runs the script by its source.
+func (s *Script) Eval(ctx context.Context, client redis.Scripter, keys []string, args ...any) *redis.Cmd {
+	return s.composed().Eval(ctx, client, keys, args...)
+}
+
+// EvalSha runs the script by its hash.
+func (s *Script) EvalSha(ctx context.Context, client redis.Scripter, keys []string, args ...any) *redis.Cmd {
+	return s.composed().EvalSha(ctx, client, keys, args...)
 }
 
 // failedLine matches the line number in the error reply of a script. Every version of Redis and
@@ -38,5 +65,5 @@ func (s *Script) Locate(err error) error {
 		return err
 	}
 	line, _ := strconv.Atoi(found[1])
-	return fmt.Errorf("%s: %w", s.source.Position(line), err)
+	return fmt.Errorf("%s: %w", s.composed().source.Position(line), err)
 }

@@ -19,7 +19,7 @@ func TestScript(t *testing.T) {
 		part = "-- Fails.\nlocal nothing\nlocal function fail()\n  return nothing.field\nend"
 	)
 	files := fstest.MapFS{"s/do.lua": {Data: []byte(head + body)}, "s/part.lua": {Data: []byte(part)}}
-	script := luascript.MustLoad(files, "s/do.lua")
+	script := luascript.Load(files, "s/do.lua")
 
 	t.Run("runs", func(t *testing.T) {
 		t.Parallel()
@@ -48,9 +48,27 @@ func TestScript(t *testing.T) {
 	})
 }
 
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	t.Run("composes the script at its first use", func(t *testing.T) {
+		t.Parallel()
+		client := redistest.Single(t).Client
+		files := fstest.MapFS{}
+		script := luascript.Load(files, "do.lua")
+		files["do.lua"] = &fstest.MapFile{Data: []byte(head + "return 1")}
+		require.EqualValues(t, 1, script.Run(t.Context(), client, []string{"a"}, "ok").Val())
+	})
+
+	t.Run("missing file: the first use panics", func(t *testing.T) {
+		t.Parallel()
+		script := luascript.Load(fstest.MapFS{}, "do.lua")
+		require.Panics(t, func() { script.Run(t.Context(), redistest.Single(t).Client, nil) })
+	})
+}
+
 func TestScriptLocate(t *testing.T) {
 	t.Parallel()
-	script := luascript.MustLoad(fstest.MapFS{"do.lua": {Data: []byte(head + "return 1")}}, "do.lua")
+	script := luascript.Load(fstest.MapFS{"do.lua": {Data: []byte(head + "return 1")}}, "do.lua")
 	for reply, want := range map[string]string{
 		"ERR user_script:7: attempt to index nil script: 1f, on @user_script:7.":                   "do.lua:7: ",
 		"ERR Error running script (call to f_1f): @user_script:7: user_script:7: attempt to index": "do.lua:7: ",

@@ -16,8 +16,8 @@ module "sluice" {
     route_table_ids  = var.private_route_table_ids
   }
 
-  # The existing Redis must be 6.2 or later and have maxmemory-policy noeviction. Secrets Manager holds
-  # its password. Without this block, the module creates a cache in the VPC.
+  # The existing Redis must be 6.2 or later and have maxmemory-policy noeviction. Secrets Manager
+  # holds its password. Without this block, the module creates a cache in the VPC.
   existing_cache = {
     url            = "rediss://${var.redis_host}:6379"
     auth           = "password"

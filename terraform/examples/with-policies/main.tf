@@ -14,8 +14,8 @@ module "sluice" {
 }
 
 # The provider signs its requests with the AWS credentials of the environment. They need the
-# permissions in module.sluice.caller_policy. On the first apply, Terraform creates the policies after
-# the API, because the endpoint is unknown before.
+# permissions in module.sluice.caller_policy. On the first apply, Terraform creates the policies
+# after the API, because the endpoint is unknown before.
 provider "sluice" {
   endpoint = module.sluice.endpoint
   region   = var.region

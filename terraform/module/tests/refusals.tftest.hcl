@@ -1,5 +1,5 @@
-# Invalid values, which the plan must reject. Each run expects exactly the named variable or resource
-# to report the error.
+# Invalid values, which the plan must reject. Each run expects exactly the named variable or
+# resource to report the error.
 
 mock_provider "aws" {}
 

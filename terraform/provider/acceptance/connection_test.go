@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fails plans a configuration that must fail. It returns the output on one line, without the lines that
-// Terraform draws around errors.
+// fails plans a configuration that must fail. It returns the output on one line, without the lines
+// that Terraform draws around errors.
 func fails(t *testing.T, configuration string, env ...string) string {
 	t.Helper()
 	w := workspace(t, env...)
@@ -26,8 +26,8 @@ func fails(t *testing.T, configuration string, env ...string) string {
 	return strings.Join(strings.Fields(strings.NewReplacer("│", " ", "╷", " ", "╵", " ").Replace(out)), " ")
 }
 
-// two has a resource and two data sources. Terraform must report a mistake in the provider block once,
-// not for each of them.
+// two has a resource and two data sources. Terraform must report a mistake in the provider block
+// once, not for each of them.
 const two = `
 resource "sluice_limiter_policy" "a" {
   name  = "a"

@@ -28,7 +28,7 @@ func TestExamples(t *testing.T) {
 				if filepath.Base(file) == "provider.tf" {
 					configuration = "" // it has its own required_providers
 				}
-				if filepath.Base(file) != "import-by-identity.tf" || len(files) == 1 { // a configuration may import an address only once
+				if filepath.Base(file) != "import-by-identity.tf" || len(files) == 1 { // one import per address
 					configuration += string(text)
 				}
 			}

@@ -14,8 +14,8 @@ import (
 
 func TestLostResponse(t *testing.T) {
 	t.Parallel()
-	// If a provider makes further calls before it writes the state, a failure of these calls leaves an
-	// object that is not in the state.
+	// If a provider makes further calls before it writes the state, a failure of these calls leaves
+	// an object that is not in the state.
 	t.Run("stores a created policy in the state", func(t *testing.T) {
 		n, first := name("lost"), int64(0)
 		f := newFront(t)
@@ -24,7 +24,7 @@ func TestLostResponse(t *testing.T) {
 			t, environment("SLUICE_ENDPOINT", f.url),
 			resource.TestStep{
 				PreConfig: func() {
-					put(t, elsewhere(n, 77)) // a new policy continues the version of a deleted one with its name
+					put(t, elsewhere(n, 77)) // the next policy with this name continues its version
 					require.NoError(t, connect(t).DeletePolicy(context.Background(), n))
 					f.lose(http.MethodPut)
 				},
@@ -37,7 +37,7 @@ func TestLostResponse(t *testing.T) {
 			resource.TestStep{Config: simple(n, 6, ""), ConfigPlanChecks: noChange()},
 			resource.TestStep{PreConfig: func() { f.lose(http.MethodDelete) }, Config: simple(n, 6, ""), Destroy: true},
 		)
-		require.Equal(t, 2, f.count(http.MethodPut), "the provider must send one PUT for the creation and one for the change")
+		require.Equal(t, 2, f.count(http.MethodPut), "the provider must not repeat a PUT")
 	})
 
 	t.Run("does not adopt a policy of another writer", func(t *testing.T) {

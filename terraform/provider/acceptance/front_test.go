@@ -89,8 +89,8 @@ func (f *front) lose(method string) {
 	f.lost[method] = true
 }
 
-// refuse responds with the status to every request with the method, except listings. Status 0 ends the
-// refusals.
+// refuse responds with the status to every request with the method, except listings. Status 0 ends
+// the refusals.
 func (f *front) refuse(method string, status int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

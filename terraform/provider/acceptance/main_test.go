@@ -91,8 +91,8 @@ func prepare(ctx context.Context) error {
 	return err
 }
 
-// environment returns the environment of the provider under test: the stack's endpoint, and credentials
-// that the stack accepts. changes are pairs of a variable's name and its value.
+// environment returns the environment of the provider under test: the stack's endpoint, and
+// credentials that the stack accepts. changes are pairs of a variable's name and its value.
 func environment(changes ...string) func(string) string {
 	env := map[string]string{
 		"SLUICE_ENDPOINT": system.APIURL, "SLUICE_REGION": region, "SLUICE_ACCESS_KEY": accessKey,

@@ -19,8 +19,8 @@ type refusal struct{ arguments, want string }
 // fine is a valid rule.
 const fine = `{ name = "a", algorithm = "gcra", limit = 1, window = "1s" }`
 
-// withRule returns a refusal for a policy with one rule. more is the text of further attributes of the
-// rule.
+// withRule returns a refusal for a policy with one rule. more is the text of further attributes of
+// the rule.
 func withRule(algorithm, limit, window, more, want string) refusal {
 	return refusal{fmt.Sprintf("rules = [{ name = \"a\", algorithm = %q, limit = %s, window = %q %s }]", algorithm,
 		limit, window, more), want}

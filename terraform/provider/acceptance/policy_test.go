@@ -194,8 +194,8 @@ resource "sluice_limiter_policy" "p" {
 		)
 	})
 
-	// If the plan keeps the state's value of an attribute that the apply changes, Terraform reports an
-	// inconsistent result.
+	// If the plan keeps the state's value of an attribute that the apply changes, Terraform reports
+	// an inconsistent result.
 	t.Run("plans unknown values for the version and its time", func(t *testing.T) {
 		n := name("stamps")
 		unknown := planned(plancheck.ResourceActionUpdate)

@@ -106,7 +106,7 @@ func (a *app) jobsRedriveCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.printLine(map[string]any{"moved": moved}, "%d jobs are scheduled again", moved)
+		return a.printLine(map[string]any{"moved": moved}, "scheduled again: %d", moved)
 	}
 	return c
 }

@@ -1,5 +1,5 @@
-// Package duration provides a Terraform string type for lengths of time: "1s", "90m", "1h30m", "1.5h",
-// "7d". Values of the same length are equal in any notation: "1h" equals "60m".
+// Package duration provides a Terraform string type for lengths of time: "1s", "90m", "1h30m",
+// "1.5h", "7d". Values of the same length are equal in any notation: "1h" equals "60m".
 package duration
 
 import (
@@ -31,12 +31,12 @@ var part = regexp.MustCompile(`^([0-9]{1,16})(?:\.([0-9]{1,9}))?(ms|[wdhms])`)
 
 const examples = `must be a length of time such as "500ms", "1s", "90m", "1h30m" or "7d"`
 
-// errTooLong has a message that follows the parsed text: "9999w9999w" is too long.
+// errTooLong is the end of an error message such as: "9999999999999999w" is too long.
 var errTooLong = errors.New("is too long")
 
-// Parse returns the length of a text such as "1h30m". The units are w (7 days), d (24 hours), h, m, s
-// and ms. A text may have several numbers with units; each number may have a decimal fraction. The
-// length must be a multiple of 1 ms, from 0 to about 292 years.
+// Parse returns the length of a text such as "1h30m". The units are w (7 days), d (24 hours), h, m,
+// s and ms. A text may have several numbers with units; each number may have a decimal fraction.
+// The length must be a multiple of 1 ms, from 0 to about 292 years.
 func Parse(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, errors.New(examples)
@@ -60,8 +60,8 @@ func Parse(text string) (time.Duration, error) {
 	return total, nil
 }
 
-// parsePart returns the length of the number integer.fraction with the unit suffix. It computes with
-// integers, because floating-point numbers would round.
+// parsePart returns the length of the number integer.fraction with the unit suffix. It computes
+// with integers, because floating-point numbers would round.
 func parsePart(integer, fraction, suffix string) (time.Duration, error) {
 	unit := lengthOf(suffix)
 	n, err := strconv.ParseInt(integer, 10, 64)
@@ -81,7 +81,7 @@ func parsePart(integer, fraction, suffix string) (time.Duration, error) {
 	for range fraction {
 		scale *= 10
 	}
-	// The product fits into an int64: a fraction has at most nine digits, and a week 604 800 000 ms.
+	// The product fits into an int64: at most nine digits times 604 800 000 ms (a week).
 	milliseconds := digits * unit.Milliseconds()
 	if milliseconds%scale != 0 {
 		return 0, errors.New("is not a multiple of a millisecond")

@@ -1,5 +1,5 @@
-// Package integer provides a Terraform number type without fractions. For a fraction such as 100 / 3,
-// the framework's integer type reports a bug in the provider. The type of this package reports the
+// Package integer provides a Terraform number type without fractions. For a fraction such as 0.5,
+// the framework's integer type reports a bug in the provider. This package's type reports the
 // invalid value at its attribute.
 package integer
 

@@ -12,8 +12,8 @@ import (
 	"github.com/sluicehq/sluice/terraform/provider/internal/integer"
 )
 
-// receive converts a number that Terraform sends. It returns the value, and the text of the validation
-// error or "".
+// receive converts a number that Terraform sends. It returns the value, and the text of the
+// validation error or "".
 func receive(t *testing.T, sent any) (integer.Value, string) {
 	t.Helper()
 	got, err := integer.Type{}.ValueFromTerraform(t.Context(), tftypes.NewValue(tftypes.Number, sent))

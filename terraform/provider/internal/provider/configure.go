@@ -41,8 +41,8 @@ func (s *sluice) Configure(ctx context.Context, req provider.ConfigureRequest, r
 	resp.ResourceData, resp.DataSourceData, resp.ListResourceData, resp.ActionData = c, c, c, c
 }
 
-// fillIn takes arguments that are missing in the block from environment variables, and adds an error
-// for each invalid combination.
+// fillIn takes arguments that are missing in the block from environment variables, and adds an
+// error for each invalid combination.
 func (s *sluice) fillIn(m *settings, r *role, diags *diag.Diagnostics) {
 	for name, value := range map[string]*types.String{
 		"SLUICE_ENDPOINT": &m.Endpoint, "SLUICE_REGION": &m.Region, "SLUICE_AUTH": &m.Auth,
@@ -65,7 +65,7 @@ func (s *sluice) fillIn(m *settings, r *role, diags *diag.Diagnostics) {
 	if m.Endpoint.ValueString() == "" {
 		diags.AddAttributeError(path.Root("endpoint"), "The endpoint is missing",
 			"Set endpoint in the provider block, or SLUICE_ENDPOINT, to the URL of the API. "+
-				"Sluice's module has this URL as the output endpoint.")
+				"Sluice's module outputs this URL as endpoint.")
 	}
 	if (m.AccessKey.ValueString() == "") != (m.SecretKey.ValueString() == "") {
 		diags.AddAttributeError(path.Root("access_key"), "The credentials are incomplete",
@@ -77,8 +77,8 @@ func (s *sluice) fillIn(m *settings, r *role, diags *diag.Diagnostics) {
 	}
 }
 
-// fillInNumbers takes missing durations and the missing number of retries from environment variables,
-// and adds an error for each invalid value.
+// fillInNumbers takes missing durations and the missing number of retries from environment
+// variables, and adds an error for each invalid value.
 func (s *sluice) fillInNumbers(m *settings, r *role, diags *diag.Diagnostics) {
 	for name, value := range map[string]*duration.Value{"SLUICE_TIMEOUT": &m.Timeout,
 		"SLUICE_ASSUME_ROLE_DURATION": &r.Duration} {
@@ -135,8 +135,8 @@ func (s *sluice) connect(ctx context.Context, m *settings, r *role, diags *diag.
 	return c
 }
 
-// retries converts the argument retries to the client's setting: 0 selects the client's default, and
-// -1 disables retries.
+// retries converts the argument retries to the client's setting. In the setting, 0 selects the
+// client's default, and -1 disables retries.
 func (m *settings) retries() int {
 	n := int(m.Retries.ValueInt64())
 	if n == 0 && !m.Retries.IsNull() {
@@ -157,8 +157,8 @@ func greet(ctx context.Context, c *client.Client) error {
 	return err
 }
 
-// clientOf returns the client that Configure created. It returns nil if Terraform only validates, or if
-// the provider block depends on unknown values.
+// clientOf returns the client that Configure created. It returns nil if Terraform only validates,
+// or if the provider block depends on unknown values.
 func clientOf(data any, diags *diag.Diagnostics) *client.Client {
 	if data == nil {
 		return nil

@@ -20,8 +20,8 @@ func toClient(p policy.Policy) client.Policy {
 	return out
 }
 
-// toClientRules converts rules. It returns nil for nil: an override with nil rules keeps the policy's
-// rules.
+// toClientRules converts rules. It returns nil for nil: an override with nil rules keeps the
+// policy's rules.
 func toClientRules(rules []policy.Rule) []client.Rule {
 	if rules == nil {
 		return nil

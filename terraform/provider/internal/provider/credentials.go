@@ -22,10 +22,10 @@ const credentialsTimeout = 15 * time.Second
 // present reports whether the configuration names a role to assume.
 func (r *role) present() bool { return r.ARN.ValueString() != "" }
 
-// findCredentials sets the credentials and the region that sign requests. If it finds no credentials,
-// it adds an error and returns false. It prefers static credentials to the profile, and the profile to
-// the AWS SDK's default chain. If a role is configured, these credentials only assume the role, and
-// the role's credentials sign the requests.
+// findCredentials sets the credentials and the region that sign requests. If it finds no
+// credentials, it adds an error and returns false. It prefers static credentials to the profile,
+// and the profile to the AWS SDK's default chain. If a role is configured, these credentials only
+// assume the role, and the role's credentials sign the requests.
 func (m *settings) findCredentials(ctx context.Context, r *role, cfg *client.Config, diags *diag.Diagnostics) bool {
 	var options []func(*awsconfig.LoadOptions) error
 	at := path.Root("profile")
@@ -63,7 +63,8 @@ func (m *settings) findCredentials(ctx context.Context, r *role, cfg *client.Con
 	return true
 }
 
-// assume returns a provider of the role's credentials. It renews the credentials before they expire.
+// assume returns a provider of the role's credentials. It renews the credentials before they
+// expire.
 func (r *role) assume(shared aws.Config) aws.CredentialsProvider {
 	return aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(shared), r.ARN.ValueString(),
 		func(o *stscreds.AssumeRoleOptions) {

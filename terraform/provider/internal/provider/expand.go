@@ -15,15 +15,15 @@ import (
 	"github.com/sluicehq/sluice/terraform/provider/internal/integer"
 )
 
-// expansion converts a model to a policy. To validate the known values before apply, it replaces each
-// unknown value with a valid value and records the field.
+// expansion converts a model to a policy. To validate the known values before apply, it replaces
+// each unknown value with a valid value and records the field.
 type expansion struct {
 	unknown []string     // fields whose values were replaced
 	fields  fault.Fields // invalid fields that Normalize does not report
 }
 
-// expand returns the normalized policy and its invalid fields, with their names in the API. known is
-// true if all values are known. Unknown fields are never in invalid.
+// expand returns the normalized policy and its invalid fields, with their names in the API. known
+// is true if all values are known. Unknown fields are never in invalid.
 func (m *policyModel) expand() (p policy.Policy, known bool, invalid fault.Fields) {
 	var x expansion
 	p = policy.Policy{
@@ -156,8 +156,8 @@ func placeholder(i int) policy.Rule {
 	}
 }
 
-// window returns the length of a window. It records a text that is not a duration as unknown, because
-// the attribute's type already reports the error.
+// window returns the length of a window. It records a text that is not a duration as unknown,
+// because the attribute's type already reports the error.
 func (x *expansion) window(field string, v duration.Value) time.Duration {
 	if x.note(field, v) {
 		return time.Millisecond

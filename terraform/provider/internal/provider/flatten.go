@@ -12,8 +12,9 @@ import (
 	"github.com/sluicehq/sluice/terraform/provider/internal/integer"
 )
 
-// store fills the model from a policy that the API returned. If the configuration has an empty list of
-// overrides, the model keeps the empty list: the API does not distinguish it from a missing list.
+// store fills the model from a policy that the API returned. If the configuration has an empty list
+// of overrides, the model keeps the empty list: the API does not distinguish it from a missing
+// list.
 func (m *policyModel) store(ctx context.Context, p client.StoredPolicy) diag.Diagnostics {
 	var diags diag.Diagnostics
 	m.Name, m.Description = types.StringValue(p.Name), types.StringValue(p.Description)

@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 )
 
-// ValidateConfig rejects every configuration that the API would reject. It skips values that are still
-// unknown.
+// ValidateConfig rejects every configuration that the API would reject. It skips values that are
+// still unknown.
 func (r *policyResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest,
 	resp *resource.ValidateConfigResponse) {
 	var m resourceModel
@@ -20,8 +20,8 @@ func (r *policyResource) ValidateConfig(ctx context.Context, req resource.Valida
 	addInvalid(&resp.Diagnostics, invalid)
 }
 
-// ModifyPlan keeps the version, the ETag and the time of the last change if the planned policy equals
-// the stored policy.
+// ModifyPlan keeps the version, the ETag and the time of the last change if the planned policy
+// equals the stored policy.
 func (r *policyResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 	resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || req.State.Raw.IsNull() {

@@ -105,7 +105,7 @@ func readRules(description string) schema.ListNestedAttribute {
 			"window": schema.StringAttribute{Computed: true, CustomType: duration.Type{},
 				MarkdownDescription: "A length of time, such as `1h30m`."},
 			"burst": schema.Int64Attribute{Computed: true, CustomType: integer.Type{},
-				MarkdownDescription: "The number of units that an idle key may use without waiting; null means the limit."},
+				MarkdownDescription: "The units that an idle key may use without waiting; null means the limit."},
 		}},
 	}
 }

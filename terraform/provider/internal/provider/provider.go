@@ -57,8 +57,8 @@ func (s *sluice) Functions(context.Context) []func() function.Function {
 	}
 }
 
-// ListResources implements provider.ProviderWithListResources. List resources need Terraform 1.14 or
-// later; earlier versions and OpenTofu ignore them.
+// ListResources implements provider.ProviderWithListResources. List resources need Terraform 1.14
+// or later; earlier versions and OpenTofu ignore them.
 func (s *sluice) ListResources(context.Context) []func() list.ListResource {
 	return []func() list.ListResource{func() list.ListResource { return &policyList{} }}
 }

@@ -26,8 +26,8 @@ type change struct {
 	conflict func(name string) (summary, detail string)
 }
 
-// put stores the policy, fills the model from the API's response and returns whether it succeeded. It
-// does not read the policy after a successful write: the read could return an older version.
+// put stores the policy, fills the model from the API's response and returns whether it succeeded.
+// It does not read the policy after a successful write: the read could return an older version.
 func (r *policyResource) put(ctx context.Context, m *resourceModel, c change, diags *diag.Diagnostics) bool {
 	p, _, invalid := m.expand()
 	addInvalid(diags, invalid)
@@ -57,9 +57,9 @@ func (r *policyResource) put(ctx context.Context, m *resourceModel, c change, di
 	return !diags.HasError()
 }
 
-// mayHaveSucceeded reports whether the service may have stored the policy despite the error. In this
-// case, put reads the policy. Otherwise, the policy could exist but not be in the state, and the next
-// apply would fail because it does not replace an existing policy.
+// mayHaveSucceeded reports whether the service may have stored the policy despite the error. In
+// this case, put reads the policy. Otherwise, the policy could exist but not be in the state, and
+// the next apply would fail because it does not replace an existing policy.
 func mayHaveSucceeded(err error) bool {
 	e, ok := errors.AsType[*client.Error](err)
 	return ok && (e.Status == 0 || e.Status >= 500)

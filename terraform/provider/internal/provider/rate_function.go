@@ -63,8 +63,8 @@ func (rateFunction) Run(ctx context.Context, req function.RunRequest, resp *func
 
 var rate = regexp.MustCompile(`^([0-9]{1,10})/(.+)$`)
 
-// parseRate parses a limit, a slash and a length of time. A unit without a number means one unit: "m"
-// is "1m".
+// parseRate parses a limit, a slash and a length of time. A unit without a number means one unit:
+// "m" is "1m".
 func parseRate(text string) (policy.Rule, error) {
 	match := rate.FindStringSubmatch(text)
 	if match == nil {

@@ -83,7 +83,7 @@ func (r *policyResource) Read(ctx context.Context, req resource.ReadRequest, res
 	case errors.Is(err, client.ErrPolicyNotFound):
 		resp.Diagnostics.AddWarning("The policy was deleted elsewhere", fmt.Sprintf("There is no policy %q.", name))
 		resp.State.RemoveResource(ctx)
-		resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, state.Name)...) // the framework requires the identity even here
+		resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, state.Name)...) // the framework requires it here too
 		return
 	case err != nil:
 		fail(&resp.Diagnostics, "The policy was not read", err)

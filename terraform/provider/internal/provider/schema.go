@@ -102,7 +102,7 @@ func rulesAttribute(required bool, text string) schema.ListNestedAttribute {
 			},
 			"burst": schema.Int64Attribute{
 				Optional: true, CustomType: integer.Type{},
-				MarkdownDescription: "The number of units that an idle key may use without waiting; only for `token_bucket` " +
+				MarkdownDescription: "The units that an idle key may use without waiting; only for `token_bucket` " +
 					"and `gcra`. " +
 					"Defaults to the limit.",
 			},

@@ -32,7 +32,8 @@ func schemas(t *testing.T) *tfprotov6.GetProviderSchemaResponse {
 
 func TestSchema(t *testing.T) {
 	t.Parallel()
-	// If a secret's attribute is not marked as sensitive, Terraform prints the secret in every plan.
+	// If a secret's attribute is not marked as sensitive, Terraform prints the secret in every
+	// plan.
 	t.Run("marks every secret of the provider block as sensitive", func(t *testing.T) {
 		t.Parallel()
 		secrets := map[string]bool{"access_key": true, "secret_key": true, "session_token": true}
@@ -143,7 +144,7 @@ func TestRelease(t *testing.T) {
 		require.NoError(t, yaml.Unmarshal(text, &release))
 		require.Equal(t, "terraform-provider-sluice", release.Project)
 		require.Equal(t, "{{ .ProjectName }}_v{{ .Version }}", release.Builds[0].Binary)
-		require.Contains(t, release.Builds[0].LDFlags[0], "-X main.version=", "the linker must set the variable version in main.go")
+		require.Contains(t, release.Builds[0].LDFlags[0], "-X main.version=", "main.go must have this variable")
 		require.FileExists(t, filepath.Join("..", "..", "..", "..", release.Builds[0].Dir, release.Builds[0].Main,
 			"main.go"))
 		require.Equal(t, []string{"zip"}, release.Archives[0].Formats)

@@ -94,8 +94,8 @@ func (s *sluice) Schema(_ context.Context, _ provider.SchemaRequest, resp *provi
 				"Defaults to `SLUICE_TIMEOUT`, then to `10s`."),
 			"retries": schema.Int64Attribute{
 				Optional: true, Validators: []validator.Int64{int64validator.Between(0, maxRetries)},
-				MarkdownDescription: "The number of retries of a failed request, 0 to 10. The provider retries only if " +
-					"a retry cannot duplicate the request's effect. Defaults to `SLUICE_RETRIES`, then to 3.",
+				MarkdownDescription: "The number of retries of a failed request, 0 to 10. The provider retries a " +
+					"request only if a retry cannot duplicate its effect. Defaults to `SLUICE_RETRIES`, then to 3.",
 			},
 		},
 	}

@@ -31,9 +31,9 @@ func (worstCaseFunction) Definition(_ context.Context, _ function.DefinitionRequ
 	resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
 		Summary: "Returns the maximum number of units that a rule admits in any period as long as its window",
-		MarkdownDescription: "Returns the maximum number of units that a rule admits in any period as long as its window. " +
-			"The bound depends on the algorithm: 2 × limit for `fixed_window`, around the boundary of two windows; " +
-			"the limit for `sliding_window`; 2 × limit − 1 for `sliding_window_counter`; " +
+		MarkdownDescription: "Returns the maximum number of units that a rule admits in any period as long as its " +
+			"window. The bound depends on the algorithm: 2 × limit for `fixed_window`, around the boundary of " +
+			"two windows; the limit for `sliding_window`; 2 × limit − 1 for `sliding_window_counter`; " +
 			"burst + limit for `token_bucket` and `gcra`. " +
 			"Compare the result with the capacity of the service that the limit protects.",
 		Parameters: []function.Parameter{function.DynamicParameter{
@@ -62,8 +62,8 @@ func (worstCaseFunction) Run(ctx context.Context, req function.RunRequest, resp 
 	resp.Error = resp.Result.Set(ctx, rule.WorstCase())
 }
 
-// ruleFrom converts an object to a rule. The object may omit the name and the optional attributes of a
-// rule.
+// ruleFrom converts an object to a rule. The object may omit the name and the optional attributes
+// of a rule.
 func ruleFrom(value attr.Value) (policy.Rule, error) {
 	object, ok := value.(basetypes.ObjectValue)
 	if !ok {
