@@ -118,7 +118,7 @@ func ExampleQueue_Nack() {
 		return
 	}
 
-	// The package consumer does this for a handler that returns an error.
+	// Package consumer calls Nack when a handler returns an error.
 	status, err := orders.Nack(ctx, "order-42", 1, client.NackOptions{Error: "out of stock", Delay: new(time.Hour)})
 	fmt.Println(status.State, err)
 	// Output:

@@ -9,8 +9,9 @@ type Semaphore struct {
 	target target
 }
 
-// Semaphore returns a handle for a semaphore with capacity permits, 1 to 10,000. The API does not
-// store the capacity: each acquire compares its own capacity with the number of permits in use.
+// Semaphore returns a handle for a semaphore that grants up to capacity permits at a time. The
+// capacity is 1 to 10,000. The API does not store it: each acquire compares its own capacity with the
+// number of permits in use.
 func (c *Client) Semaphore(name string, capacity int) *Semaphore {
 	return &Semaphore{client: c, target: target{kind: semaphores, name: name, capacity: capacity}}
 }

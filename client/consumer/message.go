@@ -24,8 +24,8 @@ const (
 
 // Message is one attempt of a job.
 type Message struct {
-	// JobID is the job's ID. It is "" for a message that Sluice did not send. The consumer does not
-	// acknowledge such messages.
+	// JobID is the job's ID. It is "" for a message that Sluice did not send. The consumer
+	// reports no result of such a message to Sluice.
 	JobID string
 	// Queue is the name of the job's queue in Sluice.
 	Queue string

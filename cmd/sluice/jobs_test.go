@@ -69,7 +69,7 @@ func TestJobs(t *testing.T) {
 		require.Contains(t, errOut, "max_attempts: must be 1 to 100")
 	})
 
-	t.Run("list prints pages, and JSON of every page", func(t *testing.T) {
+	t.Run("list prints one page, and with --all --json all pages as one JSON object", func(t *testing.T) {
 		t.Parallel()
 		for range 3 {
 			does(t, "jobs", "push", "pay.fifo", "1", "--delay", "1h", "--group", "g", "-q")
@@ -90,7 +90,7 @@ func TestJobs(t *testing.T) {
 
 		_, errOut, code = sluice(t, "jobs", "list", "orders", "--state", "done")
 		require.Equal(t, 2, code)
-		require.Contains(t, errOut, "state: is not a state of a job")
+		require.Contains(t, errOut, "state: must be one of scheduled")
 	})
 
 	t.Run("stats, pause and resume", func(t *testing.T) {
@@ -131,6 +131,6 @@ func TestJobs(t *testing.T) {
 		require.Equal(t, "scheduled again: 1\n", does(t, "jobs", "redrive", "orders", bad))
 		_, errOut, code := sluice(t, "jobs", "ack", "orders", bad, "first")
 		require.Equal(t, 2, code)
-		require.Contains(t, errOut, "the attempt must be a number from 1")
+		require.Contains(t, errOut, "the attempt must be a number, 1 or greater")
 	})
 }

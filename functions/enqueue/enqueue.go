@@ -100,7 +100,7 @@ func (a *api) enqueueBatch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if len(body.Jobs) < 1 || len(body.Jobs) > delayqueue.MaxBatch {
-		return fault.Invalid("jobs", "must be 1 to %d", delayqueue.MaxBatch)
+		return fault.Invalid("jobs", "must have 1 to %d entries", delayqueue.MaxBatch)
 	}
 
 	entries := make([]jobs.Result, len(body.Jobs))

@@ -1,6 +1,6 @@
 //go:build !linux
 
-// Package subprocess configures child processes so that they end with their parent.
+// Package subprocess configures child processes. On Linux, they end with their parent.
 package subprocess
 
 import "syscall"

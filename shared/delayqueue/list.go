@@ -37,7 +37,8 @@ type Page struct {
 func (o *ListOptions) normalize() error {
 	var f fault.Fields
 	if o.State != "" && !o.State.Valid() {
-		f.Add("state", "is not a state of a job")
+		f.Add("state", "must be one of scheduled, dispatching, dispatched, awaiting_ack, succeeded, canceled, "+
+			"expired and dead")
 	}
 	if o.Limit == 0 {
 		o.Limit = defaultPage

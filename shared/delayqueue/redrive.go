@@ -27,7 +27,7 @@ func (o *RedriveOptions) normalize() error {
 		f.Add("limit", "must not be combined with ids")
 	}
 	if o.IDs != nil && (len(o.IDs) == 0 || len(o.IDs) > MaxBatch) {
-		f.Add("ids", "must be 1 to %d", MaxBatch)
+		f.Add("ids", "must have 1 to %d entries", MaxBatch)
 	}
 	if slices.ContainsFunc(o.IDs, func(id string) bool { return !fault.ValidName(id) }) {
 		f.Add("ids", "each %s", fault.NameMessage)

@@ -9,8 +9,8 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// For prefers the override for exactly the key, then the override with the longest matching prefix,
-// then the policy's own settings.
+// Policy.For uses the override whose key is equal to the given key. Otherwise it uses the override
+// with the longest matching prefix, and if none matches, the policy's own settings.
 func ExamplePolicy_For() {
 	hourly := func(limit int64) []policy.Rule {
 		return []policy.Rule{{Name: "hourly", Algorithm: policy.SlidingWindow, Limit: limit, Window: time.Hour}}

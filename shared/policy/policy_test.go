@@ -20,7 +20,7 @@ const (
 func TestTick(t *testing.T) {
 	t.Parallel()
 
-	t.Run("is a microsecond unless the window is too long", func(t *testing.T) {
+	t.Run("is a microsecond, or more if the arithmetic would otherwise not be exact", func(t *testing.T) {
 		t.Parallel()
 		for _, tc := range []struct {
 			name   string
@@ -77,7 +77,8 @@ func TestCapacity(t *testing.T) {
 	require.EqualValues(t, 10, rule(policy.FixedWindow, 10, time.Second, 0).Capacity())
 }
 
-// TestWorstCase checks the formulas. A test of package ratelimit reaches these bounds.
+// TestWorstCase checks the formulas. A test in package ratelimit shows that a client can
+// reach these bounds.
 func TestWorstCase(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -100,7 +100,7 @@ func checkCost(f *fault.Fields, cost int64) {
 // validateAll validates the n checks of a call. It names fields by index, such as "checks[2].key".
 func validateAll(n int, invalid func(i int) fault.Fields) error {
 	if n < 1 || n > MaxChecks {
-		return fault.Invalid("checks", "must be 1 to %d", MaxChecks)
+		return fault.Invalid("checks", "must have 1 to %d entries", MaxChecks)
 	}
 
 	var f fault.Fields

@@ -46,7 +46,8 @@ type Metrics struct {
 // DefaultNamespace is the namespace of metrics if the deployment does not set one.
 const DefaultNamespace = "Sluice"
 
-// NewMetrics returns Metrics that write to w in [DefaultNamespace], with the dimension function.
+// NewMetrics returns Metrics that write to w in [DefaultNamespace]. Every metric has the dimension
+// "function", with the given value.
 func NewMetrics(w io.Writer, function string) *Metrics {
 	return NewMetricsIn(w, DefaultNamespace, function)
 }
@@ -59,8 +60,8 @@ func NewMetricsIn(w io.Writer, namespace, function string) *Metrics {
 // Discard returns Metrics that drop everything.
 func Discard() *Metrics { return NewMetrics(io.Discard, "none") }
 
-// Emit writes metrics with the dimension function and the dimensions dims. If the write fails, the
-// line is lost, so that metrics never fail a request.
+// Emit writes metrics with the dimension "function" and the additional dimensions in dims. If the
+// write fails, the line is lost, so that metrics never fail a request.
 func (m *Metrics) Emit(dims map[string]string, metrics ...Metric) {
 	if len(metrics) == 0 {
 		return

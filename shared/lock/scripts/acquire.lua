@@ -91,8 +91,8 @@ elseif permits > 0 then
   redis.call('DEL', KEYS.leases, KEYS.holders) -- removes ended leases
 end
 
--- Returns the end of the first waiter's heartbeat, or nil if no other call is first. It also
--- removes dead waiters.
+-- Returns the time at which the first waiter's heartbeat expires, or nil if no live waiter is ahead
+-- of this call. It removes waiters whose heartbeat has expired.
 local function ahead()
   for _ = 1, 1000 do
     local first = redis.call('ZRANGE', KEYS.queue, 0, 0)[1]

@@ -59,7 +59,8 @@ func (a *app) exit(ctx context.Context, err error) int {
 	return codeOf(ctx, err)
 }
 
-// lines formats an error in one line. If several fields are invalid, each field has its own line.
+// lines formats an error as one line. An error with several invalid fields gets one more line for
+// each field.
 func lines(err error) string {
 	e, ok := errors.AsType[*client.Error](err)
 	if !ok || len(e.Fields) < 2 {

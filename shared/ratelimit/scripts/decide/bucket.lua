@@ -1,8 +1,8 @@
 -- Token buckets and GCRA, which are the same algorithm. decide/rules.lua describes the functions.
 --
--- The numbers of a bucket are its debt in units (see prelude.lua) and its lag in µs. The stored
--- debt is the debt at the state's last minus lag, because only whole ticks drain: lag is less than
--- a tick. r.debt is the debt at the time r.drained.
+-- A bucket stores two numbers: its debt in units (see prelude.lua) and its lag in µs. Debt drains in
+-- whole ticks only, so the stored debt is the debt at the last whole tick, which was at the time
+-- stored.last - lag. The lag is always less than one tick. r.debt is the debt at the time r.drained.
 -- Requires: decide/fast
 
 local bucket = {columns = 2}

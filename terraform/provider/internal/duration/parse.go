@@ -26,7 +26,7 @@ func units() []unit {
 	}
 }
 
-// part matches a number with an optional fraction and a unit at the start of a text.
+// part matches a number and its unit at the start of a text. The number may have a fraction.
 var part = regexp.MustCompile(`^([0-9]{1,16})(?:\.([0-9]{1,9}))?(ms|[wdhms])`)
 
 const examples = `must be a length of time such as "500ms", "1s", "90m", "1h30m" or "7d"`
