@@ -10,8 +10,8 @@ type Semaphore struct {
 }
 
 // Semaphore returns a handle for a semaphore that grants up to capacity permits at a time. The
-// capacity is 1 to 10,000. The API does not store it: each acquire compares its own capacity with the
-// number of permits in use.
+// capacity is 1 to 10,000. The API does not store it: each acquire compares its own capacity with
+// the number of permits in use.
 func (c *Client) Semaphore(name string, capacity int) *Semaphore {
 	return &Semaphore{client: c, target: target{kind: semaphores, name: name, capacity: capacity}}
 }

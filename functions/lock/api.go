@@ -164,8 +164,8 @@ func (a *api) force(kind lock.Kind) httpapi.HandlerFunc {
 	}
 }
 
-// keyAndBackend returns the key and the store for a request that has no body. It reads them from the
-// request's path and query.
+// keyAndBackend returns the key and the store for a request that has no body. It reads them from
+// the request's path and query.
 func (a *api) keyAndBackend(kind lock.Kind, r *http.Request) (lock.Key, backend, error) {
 	key := keyOf(kind, r)
 	query, queryErr := httpapi.Query(r, "consistency")

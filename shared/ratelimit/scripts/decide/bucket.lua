@@ -1,8 +1,9 @@
 -- Token buckets and GCRA, which are the same algorithm. decide/rules.lua describes the functions.
 --
--- A bucket stores two numbers: its debt in units (see prelude.lua) and its lag in µs. Debt drains in
--- whole ticks only, so the stored debt is the debt at the last whole tick, which was at the time
--- stored.last - lag. The lag is always less than one tick. r.debt is the debt at the time r.drained.
+-- A bucket stores two numbers: its debt in units (see prelude.lua) and its lag in µs. Debt drains
+-- in whole ticks only, so the stored debt is the debt at the last whole tick, which was at the time
+-- stored.last - lag. The lag is always less than one tick. r.debt is the debt at the time
+-- r.drained.
 -- Requires: decide/fast
 
 local bucket = {columns = 2}
