@@ -10,12 +10,12 @@ import (
 	"github.com/sluicehq/sluice/bench/report"
 )
 
-// bareCommands names the baseline contender: it runs the same Redis commands as Sluice's script,
-// from Sluice's own client, without decisions in Lua or in Go.
+// bareCommands is the name of the baseline contender. This contender runs the same Redis commands
+// as Sluice's script, from Sluice's own client, but makes no decisions in Lua or in Go.
 const bareCommands = "bare commands"
 
-// bareScript returns a script that runs the commands, with arguments in Lua's syntax, and returns
-// an integer.
+// bareScript returns a Lua script that makes one Redis call for each command and returns the number
+// 1. A command is the list of the call's arguments in Lua's syntax, such as: 'GET', KEYS[1].
 func bareScript(commands ...string) *redis.Script {
 	var b strings.Builder
 	for _, c := range commands {
@@ -24,15 +24,16 @@ func bareScript(commands ...string) *redis.Script {
 	return redis.NewScript(b.String() + "return 1")
 }
 
-// versus is a contender, with the minimum ratio of Sluice's rate to the contender's rate.
+// versus is a contender to compare Sluice with. target is the minimum ratio of Sluice's rate to the
+// contender's rate, and note is the number of the row's footnote.
 type versus struct {
 	name   string
 	target float64
 	note   int
 }
 
-// ratios adds a row for each contender. It also adds a row for the bare commands, which helps to
-// explain a missed target.
+// ratios adds one row for each of the given contenders. It then adds one row that compares Sluice
+// with the bare commands. This row helps to explain a missed target.
 func (s *suite) ratios(id, work string, samples measure.Samples, against ...versus) {
 	share, low, high := samples.Ratio("sluice", bareCommands)
 	for _, a := range against {

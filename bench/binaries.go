@@ -82,7 +82,8 @@ func build(ctx context.Context, root, pkg, out, arch string) error {
 	return nil
 }
 
-// zipped returns the size, in MB, of a zip of one file with the best compression.
+// zipped compresses the file at path into a zip, at the best compression level, and returns the
+// size of the zip in MB.
 func zipped(path string) (float64, error) {
 	content, err := os.ReadFile(path) //nolint:gosec // a file that this program wrote
 	if err != nil {

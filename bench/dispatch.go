@@ -23,11 +23,11 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// batches bounds the concurrent SendMessageBatch calls of both contenders.
+// batches is the maximum number of concurrent SendMessageBatch calls of each contender.
 const batches = 32
 
-// accepted wraps a sender. It records the lateness of each job that SQS accepts, and closes done
-// after want jobs.
+// accepted wraps a sender. It records the lateness of each job that SQS accepts. When SQS has
+// accepted the wanted number of jobs, it closes the channel done.
 type accepted struct {
 	dispatch.Sender
 
@@ -53,8 +53,8 @@ func (a *accepted) Send(ctx context.Context, queue, url string, claimed []delayq
 	return results
 }
 
-// runDispatcher starts a dispatcher. The returned function waits up to 2 min until SQS has accepted
-// want jobs, and stops the dispatcher.
+// runDispatcher starts a dispatcher. The returned function waits until SQS has accepted the wanted
+// number of jobs, for at most 2 min, and then stops the dispatcher.
 func runDispatcher(ctx context.Context, q *delayqueue.Queues, client *sqs.Client, url string,
 	want int) (*accepted, func() error) {
 	a := &accepted{Sender: sqssender.New(client, batches), want: want, done: make(chan struct{})}

@@ -40,8 +40,8 @@ const (
 	checkOne   = "limiter check"
 )
 
-// grown adds the median of each size to the curves, smallest size first. It also adds a row that
-// compares the largest size with the smallest.
+// grown adds the median duration at each size to the curve of the work, smallest size first. It
+// also adds a row that compares the largest size with the smallest.
 func (s *suite) grown(work string, sizes []int, took measure.Samples, curves map[string][][2]float64) {
 	for _, size := range sizes {
 		curves[work] = append(curves[work], [2]float64{float64(size), took.Median(strconv.Itoa(size))})
@@ -188,8 +188,9 @@ func measureJobs(ctx context.Context, s *suite, stores []*pending,
 	return enqueues, claims, nil
 }
 
-// lookup returns the mean duration of HMGET inside Redis, in microseconds, since fill or
-// finishRehash reset the statistics. Enqueue and claim both run HMGET.
+// lookup returns the mean duration of the HMGET commands inside Redis, in microseconds. The mean
+// covers all commands since the last reset of Redis' statistics, which is at the end of the
+// functions fill and finishRehash. Both an enqueue and a claim run HMGET.
 func (p *pending) lookup(ctx context.Context) (float64, error) {
 	return p.db.info(ctx, "commandstats", "cmdstat_hmget:", "usec_per_call=")
 }
@@ -204,7 +205,8 @@ func (p *pending) finishRehash(ctx context.Context) error {
 	nothing := make([]string, 5000)
 	for _, key := range keys {
 		kind, err := p.db.peer.Type(ctx, key).Result()
-		// Each lookup moves at least one bucket: twice the entries of an average shard suffice.
+		// During a rehash, each lookup moves at least one bucket. Twice as many lookups as an
+		// average shard has entries are therefore enough.
 		for n := 0; err == nil && n < 2*p.size/p.q.AllShards(); n += len(nothing) {
 			switch kind {
 			case "hash":
@@ -220,8 +222,8 @@ func (p *pending) finishRehash(ctx context.Context) error {
 	return p.db.peer.ConfigResetStat(ctx).Err()
 }
 
-// claimDue enqueues due jobs and returns the duration of one call that claims 60 jobs of shard 0.
-// It removes all the jobs that it enqueued.
+// claimDue enqueues the due jobs, then claims and accepts all of them. It returns the duration of
+// one of these calls: the call that claims up to 60 jobs of shard 0.
 func claimDue(ctx context.Context, q *delayqueue.Queues, due []delayqueue.Job) (time.Duration, error) {
 	if err := push(ctx, q, due); err != nil {
 		return 0, err

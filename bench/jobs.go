@@ -32,8 +32,8 @@ func openQueues(db *store) (*delayqueue.Queues, error) {
 	return q, nil
 }
 
-// jobs returns count jobs. Their IDs are numbered from first, so that batches can have distinct
-// IDs.
+// jobs returns new jobs with numbered IDs: if first is 100 and count is 3, the IDs are job-100,
+// job-101 and job-102. The numbers let several batches have distinct IDs.
 func jobs(first, count int, delay time.Duration) []delayqueue.Job {
 	out := make([]delayqueue.Job, count)
 	for i := range out {

@@ -67,7 +67,8 @@ func lateness(ctx context.Context, s *suite) error {
 	})
 }
 
-// evenly returns the due time of the n-th job: n milliseconds after from.
+// evenly returns the due time of job n, which is n milliseconds after the due time of job 0. The
+// argument from is the due time of job 0.
 func evenly(from time.Time, n int) time.Time { return from.Add(time.Duration(n) * time.Millisecond) }
 
 func sluiceLateness(ctx context.Context, client *sqs.Client, name string, count int) ([]float64, error) {
@@ -105,7 +106,9 @@ func sluiceLateness(ctx context.Context, client *sqs.Client, name string, count 
 	return a.late, nil
 }
 
-// bareLateness sends the same messages from a timer as they become due, in batches of up to ten.
+// bareLateness sends the same messages without Redis. A timer waits until the next message is due,
+// and sends all messages that are then due, in batches of up to ten. The result is the lateness of
+// each message in ms.
 func bareLateness(ctx context.Context, client *sqs.Client, name string, count int) ([]float64, error) {
 	url, remove, err := createQueue(ctx, client, name)
 	if err != nil {

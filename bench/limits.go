@@ -144,8 +144,8 @@ func checkDenied(ctx context.Context, s *suite) error {
 	l := ratelimit.New(listening, db.conn)
 	rule := policy.Rule{Name: "one", Algorithm: policy.TokenBucket, Limit: 1, Window: time.Hour, Burst: 1}
 	denied := ratelimit.Check{Policy: policy.Policy{Name: "bench", Rules: []policy.Rule{rule}}, Key: "denied"}
-	// deny exhausts the key before each slice. The limiter caches denials only while it is
-	// subscribed to refund notices.
+	// deny runs before each measured slice. It charges the key until the limiter denies it. During
+	// the slice, the limiter answers from its cache of denials.
 	deny := func(ctx context.Context) error {
 		for {
 			d, err := l.Check(ctx, denied)

@@ -109,7 +109,7 @@ func (s *suite) ratio(id, work string, samples measure.Samples, against string, 
 // handOver is one way to wait for a lock.
 type handOver struct {
 	name string
-	// acquire returns the function that releases the lock.
+	// acquire waits until it holds the lock, and returns a function that releases the lock.
 	acquire func(ctx context.Context, key string) (release func() error, err error)
 }
 
@@ -180,12 +180,12 @@ func lockHandOver(ctx context.Context, s *suite) error {
 	})
 }
 
-// pairs is the number of concurrent hand-overs: one after another, they would take eight times as
-// long.
+// pairs is the number of hand-overs that run concurrently, so that the measurement takes an eighth
+// of the time.
 const pairs = 8
 
-// handOvers returns the times from a release until the waiter holds the lock, in ms. each is the
-// number of hand-overs per pair.
+// handOvers measures the times from a release until the waiter holds the lock, in ms. The argument
+// each is the number of hand-overs that each pair of a holder and a waiter makes.
 func handOvers(ctx context.Context, way handOver, each int) ([]float64, error) {
 	var (
 		mu   sync.Mutex
@@ -234,7 +234,8 @@ func (h handOver) once(ctx context.Context, key string) (time.Duration, error) {
 		}
 		next <- result{got, err}
 	}()
-	time.Sleep(150*time.Millisecond + rand.N(250*time.Millisecond)) // random: a release at any point of a polling interval
+	// The delay is random, so that the release can be at any point of a peer's polling interval.
+	time.Sleep(150*time.Millisecond + rand.N(250*time.Millisecond))
 	released := time.Now()
 	if err := release(); err != nil {
 		return 0, err

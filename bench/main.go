@@ -39,11 +39,11 @@ type suite struct {
 	rows     []report.Row
 	notes    []string
 	drawn    [][2]string
-	commit   string // the measured commit; read before the plots make the tree dirty
+	commit   string // the measured commit, from git describe; read first, because new plots would make it "-dirty"
 }
 
-// add appends a row. If the row misses its target, why becomes its footnote: the measurement that
-// explains the miss, or "".
+// add appends a row. If the row misses its target and why is not "", add also appends the text why
+// as a footnote, which explains the miss with a measurement.
 func (s *suite) add(r report.Row, why string) {
 	if why != "" && !r.Met() {
 		r.WhyNote = s.note(why)
@@ -71,7 +71,7 @@ func (s *suite) draw(file, title string, with func(path, title string) error) er
 	return with(s.plots+"/"+file, title)
 }
 
-// size returns full, or quick in a quick run.
+// size returns the argument quick in a quick run, and the argument full in any other run.
 func (s *suite) size(full, quick int) int {
 	if s.quick {
 		return quick
@@ -106,7 +106,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(errOut)
 	quick := flags.Bool("quick", false, "run fewer and shorter rounds: under two minutes in total")
-	only := flags.String("only", "", "measures to run, separated by commas: P1,P5")
+	only := flags.String("only", "", "IDs of the benchmarks to run, separated by commas: P1,P5")
 	check := flags.Float64("check", 0,
 		"measure briefly, and fail if a result reaches less than this fraction of its target; 0.4 means 40 %")
 	profile := flags.String("cpuprofile", "", "file to write a CPU profile of this process to")
@@ -163,7 +163,8 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	return nil
 }
 
-// profiled writes a CPU profile until stop is called. An empty path disables it.
+// profiled starts to write a CPU profile to the path. The returned function stop ends the profile.
+// If the path is empty, both do nothing.
 func profiled(path string) (stop func(), err error) {
 	if path == "" {
 		return func() {}, nil

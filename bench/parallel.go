@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// inParallel calls call for 0 to n-1 from 16 goroutines.
+// inParallel calls call(i) for each i from 0 to n-1, in 16 goroutines. After an error, a goroutine
+// makes no further calls.
 func inParallel(n int, call func(i int) error) error {
 	const workers = 16
 	errs := make([]error, workers)

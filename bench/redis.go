@@ -11,11 +11,11 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// pool bounds the connections of every contender.
+// pool is the maximum number of Redis connections of each contender.
 const pool = 64
 
-// store is a redis-server that the benchmark starts. conn is Sluice's client, and peer is a client
-// that is configured as the peers' documentation recommends.
+// store is a redis-server that the benchmark starts, with two clients. The client conn is Sluice's
+// own. The client peer is configured as the documentation of the peers recommends.
 type store struct {
 	server *redisserver.Server
 	conn   *redisconn.Conn
@@ -60,8 +60,8 @@ func (s *store) processor(ctx context.Context) (float64, error) {
 	return user + system, err
 }
 
-// info returns one number of INFO. It searches for the marks in order, each after the previous one,
-// and reads the number that follows the last mark.
+// info returns one number from the output of Redis' command INFO. It searches the output for each
+// mark in order, always after the previous mark, and reads the number after the last mark.
 func (s *store) info(ctx context.Context, section string, marks ...string) (float64, error) {
 	text, err := s.peer.Info(ctx, section).Result()
 	if err != nil {
@@ -77,8 +77,8 @@ func (s *store) info(ctx context.Context, section string, marks ...string) (floa
 	return n, nil
 }
 
-// redisMicros returns the processor time that Redis spends on each of the n operations of do, in
-// microseconds.
+// redisMicros calls do, which makes n operations. It returns the processor time that Redis spends
+// on one operation, in microseconds.
 func redisMicros(ctx context.Context, db *store, n int, do func(context.Context) error) (float64, error) {
 	before, err := db.processor(ctx)
 	if err != nil {

@@ -53,7 +53,7 @@ func machine() string {
 	return fmt.Sprintf("%s, %d cores, %s/%s", model, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 }
 
-// versions names Redis, Go and the peers.
+// versions lists the versions of Go, Redis and the Redis client, and of the peers' libraries.
 func versions(ctx context.Context) string {
 	out := []string{runtime.Version()}
 	if redis := strings.Fields(output(ctx, "redis-server", "--version")); len(redis) > 2 {

@@ -11,8 +11,8 @@ import (
 const (
 	// maxWait is the maximum time that one request waits for the lock at the API.
 	maxWait = 20 * time.Second
-	// minWait is the minimum time that must remain until the deadline of a context for another
-	// request.
+	// minWait is the minimum time until the deadline of the context. If less time remains, no
+	// further request is sent.
 	minWait = 20 * time.Millisecond
 )
 
@@ -106,8 +106,8 @@ func (a *acquisition) run(ctx context.Context) (*Lock, error) {
 // nextWait returns the time that the next request may wait at the API. It reports false if no time
 // is left for another request.
 //
-// If ctx has a deadline, nextWait reserves a tenth of the remaining time, up to 500 ms, for the
-// answer: it contains the holder of the lock.
+// If ctx has a deadline, nextWait reserves a tenth of the remaining time, up to 500 ms, so that the
+// last answer arrives before the deadline. The answer names the holder of the lock.
 func (a *acquisition) nextWait(ctx context.Context) (time.Duration, bool) {
 	if a.try {
 		return 0, ctx.Err() == nil
@@ -157,8 +157,8 @@ func (a *acquisition) retry(ctx context.Context, err error) bool {
 	return (expired || policy.allows(e)) && pause(ctx, backoff(a.failures-1, e.RetryAfter))
 }
 
-// throttle pauses if a refusal arrived before half of the requested wait had passed. Otherwise the
-// loop in run would send requests without a pause.
+// throttle pauses if a refusal arrived before half of the requested wait had passed. Without this
+// pause, the loop in run would send one request after another.
 func throttle(ctx context.Context, requested, took time.Duration) {
 	if took < requested/2 {
 		pause(ctx, min(requested/2, 100*time.Millisecond+rand.N(150*time.Millisecond)))
@@ -188,7 +188,8 @@ func (a *acquisition) request(ctx context.Context, wait time.Duration) (lease, e
 	case <-ctx.Done():
 		a.client.background.Go(func() {
 			r := <-answered
-			// If the caller's own token held the lock before, another call will release it.
+			// If the caller's own token held the lock before this request, the lock belongs to an
+			// earlier call and must not be released here.
 			others := a.callersToken && r.lease.reacquired
 			if r.uncertain || r.err == nil && !others {
 				a.release(detached)
@@ -224,7 +225,7 @@ func (a *acquisition) release(ctx context.Context) {
 }
 
 // refresh renews the lease if the request took more than a third of the TTL. The client measures
-// the lease from the start of the request, so that little of the lease may be left.
+// the lease from the start of the request, so after a long wait little of the lease is left.
 func (a *acquisition) refresh(ctx context.Context, l *lease) error {
 	if time.Since(l.started) <= l.ttl/3 {
 		return nil

@@ -32,7 +32,7 @@ func TestLock(t *testing.T) {
 		})
 	})
 
-	t.Run("reports the holder after Wait", func(t *testing.T) {
+	t.Run("reports the holder when Wait has passed", func(t *testing.T) {
 		inBubble(t, func(b bubble) {
 			l := acquire(b)
 			started := time.Now()

@@ -36,9 +36,9 @@ type call struct {
 type reply struct {
 	status int
 	header http.Header
-	// started is the start of the last attempt.
+	// started is the time at which the last attempt started.
 	started time.Time
-	// uncertain reports that the API may have carried out an attempt that failed.
+	// uncertain reports that at least one attempt failed, and that the API may have carried it out.
 	uncertain bool
 }
 

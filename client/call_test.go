@@ -18,7 +18,7 @@ import (
 
 func TestRetries(t *testing.T) {
 	t.Parallel()
-	t.Run("does not repeat calls that are not idempotent", func(t *testing.T) {
+	t.Run("repeats only idempotent calls", func(t *testing.T) {
 		t.Parallel()
 		ctx := t.Context()
 		for name, test := range map[string]struct {

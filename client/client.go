@@ -15,7 +15,8 @@ import (
 
 // Config configures a [Client]. Only Endpoint is required.
 type Config struct {
-	// Endpoint is the URL of the API, with the stage of API Gateway if the path contains one.
+	// Endpoint is the URL of the API. It includes the stage of API Gateway if the paths of the API
+	// begin with a stage.
 	Endpoint string
 	// Auth defaults to [AuthIAM], or to [AuthNone] if the endpoint is on this machine and
 	// Credentials is nil.
@@ -127,8 +128,8 @@ func (c Config) validate() error {
 	return nil
 }
 
-// newHTTPClient returns a client whose pool is large enough for a busy process. It follows no
-// redirects, because a signature is valid for one URL only.
+// newHTTPClient returns a client whose connection pool is large enough for a busy process. The
+// client follows no redirects, because a signature is valid for one URL only.
 func newHTTPClient() *http.Client {
 	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
@@ -139,8 +140,8 @@ func newHTTPClient() *http.Client {
 	return c
 }
 
-// Close waits for the cleanup after canceled calls, at most until ctx ends. Then it closes idle
-// connections.
+// Close waits until the background cleanup of canceled calls has ended, or until ctx ends. Then it
+// closes idle connections.
 //
 // If the context of [Client.Lock] ends during the call, the API may still grant the lock. The
 // client then releases the lock in the background, usually within 20 s. If the process exits before

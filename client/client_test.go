@@ -46,7 +46,7 @@ func TestNew(t *testing.T) {
 			"IPv4":                     {endpoint: "http://127.0.0.1:4000"},
 			"IPv6":                     {endpoint: "http://[::1]:4000"},
 			"with credentials":         {endpoint: "http://127.0.0.1:4000", credentials: keys, signed: true},
-			"none, with credentials":   {endpoint: "http://localhost:4000", auth: client.AuthNone, credentials: keys},
+			"auth none, credentials":   {endpoint: "http://localhost:4000", auth: client.AuthNone, credentials: keys},
 			"another machine":          {endpoint: "http://10.0.0.1:4000", credentials: keys, signed: true},
 			"localhost as a subdomain": {endpoint: "http://localhost.example", credentials: keys, signed: true},
 		} {

@@ -23,14 +23,15 @@ type Decision struct {
 	// RetryAfter is the time until the same check may be allowed: zero if it would be allowed now,
 	// nil if it is never allowed because its cost exceeds the limit.
 	RetryAfter *time.Duration `json:"-"`
-	// Violated is the name of the rule that denied the request. In [PolicyShadow], it is the rule
-	// that would have denied the request.
+	// Violated is the name of the rule that denied the request. In the mode [PolicyShadow], it is
+	// the rule that would have denied the request.
 	Violated string `json:"violated,omitempty"`
 	// Mode is the mode that applies to the key.
 	Mode PolicyMode `json:"mode"`
-	// Degraded reports that Redis was unavailable, and the API applied the policy's OnUnavailable.
+	// Degraded reports that the API applied the policy's OnUnavailable, because Redis was
+	// unavailable.
 	Degraded bool `json:"degraded"`
-	// Rules are the decisions of the single rules, in the order of the policy.
+	// Rules are the decisions of the individual rules, in the order of the policy.
 	Rules []RuleDecision `json:"rules"`
 
 	headers http.Header // RateLimit and RateLimit-Policy

@@ -54,19 +54,20 @@ type Error struct {
 	// RequestID identifies the request in the logs of the API.
 	RequestID string
 	// RetryAfter is the time after which the same call may succeed, or zero if the API sent none.
-	// With [CodeLockHeld] it is the remaining lease of the holder.
+	// If Code is [CodeLockHeld], it is the remaining lease of the holder.
 	RetryAfter time.Duration
-	// Fields are the invalid inputs, with [CodeInvalidRequest].
+	// Fields are the invalid inputs if Code is [CodeInvalidRequest].
 	Fields []Field
-	// Reason is "expired" or "held_by_other" with [CodeLockNotHeld].
+	// Reason is "expired" or "held_by_other" if Code is [CodeLockNotHeld].
 	Reason string
-	// Forced reports, with [CodeLockNotHeld], that the lock was released by force.
+	// Forced reports that the lock was released by force. It is set only if Code is
+	// [CodeLockNotHeld].
 	Forced bool
-	// Holder is the owner label of the current holder, with [CodeLockHeld].
+	// Holder is the owner label of the current holder if Code is [CodeLockHeld].
 	Holder string
-	// State is the state of the job, with [CodeJobConflict].
+	// State is the state of the job if Code is [CodeJobConflict].
 	State JobState
-	// Attempt is the current attempt of the job, with [CodeJobConflict].
+	// Attempt is the number of the job's current attempt if Code is [CodeJobConflict].
 	Attempt int
 
 	neverSent bool // the request certainly never reached the API
@@ -85,7 +86,7 @@ func (e *Error) Error() string {
 		b.WriteString(string(e.Code))
 	}
 
-	if len(e.Fields) > 1 { // Detail describes a single field
+	if len(e.Fields) > 1 { // a single field is already described by Detail
 		for _, f := range e.Fields {
 			b.WriteString("; " + f.Field + " " + f.Message)
 		}
@@ -99,7 +100,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the network or decoding error of a request without a valid answer, otherwise nil.
+// Unwrap returns the network or decoding error if the request got no valid answer, otherwise nil.
 func (e *Error) Unwrap() error { return e.cause }
 
 // Is reports whether target is a sentinel error of this package that e matches.

@@ -44,8 +44,8 @@ func (c *Client) ForceRelease(ctx context.Context, name string, at Consistency) 
 	return c.force(ctx, target{kind: locks, name: name}, at)
 }
 
-// ReleaseToken releases the lock that a token holds. Use it in a process that has no [Lock]. For
-// the consistency, see [Client.Inspect]. Errors: [ErrLockNotHeld].
+// ReleaseToken releases the lock that a token holds. Use it in a process that has the token but no
+// [Lock]. For the consistency, see [Client.Inspect]. Errors: [ErrLockNotHeld].
 func (c *Client) ReleaseToken(ctx context.Context, name, token string, at Consistency) error {
 	t := target{kind: locks, name: name}
 	if err := t.check("releasing " + t.String()); err != nil {

@@ -27,8 +27,8 @@ type JobInfo struct {
 	Payload   json.RawMessage   `json:"payload"`
 	Group     string            `json:"group,omitempty"`
 	Headers   map[string]string `json:"headers,omitempty"`
-	// ExpiresAt is the time at which Sluice drops the job if it was not sent to SQS before. The
-	// zero time means never.
+	// ExpiresAt is the time at which Sluice drops the job if it has not yet sent the job to SQS.
+	// The zero time means never.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 }
 

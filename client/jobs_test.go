@@ -179,7 +179,7 @@ func TestPushBatch(t *testing.T) {
 
 func TestFinish(t *testing.T) {
 	t.Parallel()
-	t.Run("succeeds if a lost answer was a success", func(t *testing.T) {
+	t.Run("succeeds if the lost answer reported success", func(t *testing.T) {
 		t.Parallel()
 		ctx := t.Context()
 		for name, test := range map[string]struct {

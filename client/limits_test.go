@@ -47,7 +47,7 @@ func TestCheck(t *testing.T) {
 		require.Len(t, s.got(), 2, "a denial is not retried")
 	})
 
-	t.Run("never allows a request with an error", func(t *testing.T) {
+	t.Run("never allows a request if the check fails", func(t *testing.T) {
 		t.Parallel()
 		for status, text := range map[int]string{
 			404: `{"code":"policy_not_found","status":404}`, 429: `{"message":"Too Many Requests"}`,
@@ -65,7 +65,7 @@ func TestCheck(t *testing.T) {
 		}
 	})
 
-	t.Run("distinguishes a check that is never allowed", func(t *testing.T) {
+	t.Run("returns no RetryAfter for a check that is never allowed", func(t *testing.T) {
 		t.Parallel()
 		s := serve(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 			say(w, 200, []string{`{"retry_after_ms":null}`, `{"retry_after_ms":0}`}[n])

@@ -11,9 +11,10 @@ import (
 // Lock is a lock, or a permit of a semaphore, that this process holds. The client renews the lease
 // until [Lock.Unlock] or until the lock is lost. A Lock is safe for concurrent use.
 //
-// A process that was paused for longer than the lease may not notice that it lost the lock. Pass
-// [Lock.Fence] to the resource that the lock protects: the resource must refuse a fence that is
-// lower than the highest fence that it has seen. See the package fence.
+// A process that was paused for longer than the lease can continue without noticing that it lost
+// the lock. Pass [Lock.Fence] to the resource that the lock protects: the resource must refuse a
+// fence that is lower than the highest fence that it has seen. See package
+// [github.com/sluicehq/sluice/client/fence].
 type Lock struct {
 	client     *Client
 	target     target
@@ -51,7 +52,7 @@ func newLock(parent context.Context, c *Client, t target, o LockOptions, l lease
 	renewing, stop := context.WithCancel(context.WithoutCancel(parent))
 	lock.stop = stop
 
-	lock.mu.Lock() // expire may run before the assignment
+	lock.mu.Lock() // the timer can call expire before l.expiry is assigned
 	lock.expiry = time.AfterFunc(time.Until(lock.trusted()), lock.expire)
 	lock.mu.Unlock()
 
@@ -95,8 +96,8 @@ func (l *Lock) Err() error {
 }
 
 // ValidUntil returns the time, on the monotonic clock of this process, at which the lease ends if
-// it is not renewed. It is the start of the last granted request plus the TTL, minus 1 % and 2 ms
-// for clock drift.
+// it is not renewed. It is the start of the last granted request plus the TTL, minus 1 % of the TTL
+// and 2 ms for clock drift.
 func (l *Lock) ValidUntil() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,8 +105,8 @@ func (l *Lock) ValidUntil() time.Time {
 }
 
 // Unlock stops the renewal, ends the lock's context and then releases the lock. It releases the
-// lock even if ctx has ended. It takes up to [Config.Timeout]; for a lost lock, up to 1 s or the
-// rest of the lease.
+// lock even if ctx has ended. It takes at most [Config.Timeout]. For a lost lock, it takes at most
+// 1 s or the rest of the lease, whichever is longer.
 //
 // It returns nil if the lock was held until the release. If the lock was lost, it returns the
 // reason: the work may have overlapped with the work of another holder. After a failed release, a
@@ -132,8 +133,9 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	return l.released(l.client.release(ctx, l.target, l.o))
 }
 
-// lostRelease is the minimum time limit for the release of a lost lock. If the answer to a
-// successful renewal was lost, the store still holds the lock.
+// lostRelease is the minimum time limit for the release of a lost lock. A lost lock is released
+// too: if the API renewed the lease and only its answer was lost, the lock is still held at the
+// store.
 const lostRelease = time.Second
 
 // released records the result of the release, and returns the result of Unlock.
@@ -190,7 +192,7 @@ func (l *Lock) expire() {
 }
 
 // expiryCause returns ErrStoreUnreachable if the last renewal failed. Otherwise no renewal ended in
-// time, and it returns ErrExpired. The caller holds mu.
+// time, and expiryCause returns ErrExpired. The caller holds mu.
 func (l *Lock) expiryCause() error {
 	if l.failure != nil {
 		return fmt.Errorf("%w: %w", ErrStoreUnreachable, l.failure)

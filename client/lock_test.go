@@ -16,7 +16,7 @@ import (
 
 const (
 	ttl = 9 * time.Second
-	// drift is the part of a lease of ttl that the client deducts for clock drift.
+	// drift is the time for clock drift that the client deducts from a lease with this TTL.
 	drift = ttl/100 + 2*time.Millisecond
 	lock  = "locks/report"
 )
@@ -96,7 +96,7 @@ func TestLockRenewal(t *testing.T) {
 		})
 	})
 
-	t.Run("repeats a lost answer with the same token", func(t *testing.T) {
+	t.Run("repeats a renewal with the same token if the answer was lost", func(t *testing.T) {
 		inBubble(t, func(b bubble) {
 			b.api.Inject(func(action string, n int) fakeapi.Fault {
 				return fakeapi.Fault{LoseAnswer: action == "renew" && n%2 == 0}
@@ -196,7 +196,7 @@ func TestLockContext(t *testing.T) {
 					sent := b.api.Sent("release")
 					require.ErrorIs(b, l.Unlock(b.Context()), test.cause, "Unlock reports that the lock was lost")
 					require.Equal(b, test.notHeld, b.api.Sent("release") == sent,
-						"a token that holds nothing is not released")
+						"Unlock sends no release if the token does not hold the lock")
 				})
 			})
 		}
@@ -223,7 +223,7 @@ func TestLockContext(t *testing.T) {
 		})
 	})
 
-	t.Run("ends Margin before the lease", func(t *testing.T) {
+	t.Run("ends before the lease, by the time in Margin", func(t *testing.T) {
 		inBubble(t, func(b bubble) {
 			l, err := b.c.Lock(b.Context(), "report", client.LockOptions{TTL: ttl, Margin: 2 * time.Second})
 			require.NoError(b, err)
@@ -235,7 +235,7 @@ func TestLockContext(t *testing.T) {
 		})
 	})
 
-	t.Run("ends after MaxHold, with the renewal", func(t *testing.T) {
+	t.Run("ends after MaxHold, and the renewal stops", func(t *testing.T) {
 		inBubble(t, func(b bubble) {
 			l, err := b.c.Lock(b.Context(), "report", client.LockOptions{TTL: ttl, MaxHold: time.Minute})
 			require.NoError(b, err)
@@ -267,7 +267,7 @@ func TestLockValidUntil(t *testing.T) {
 		})
 	})
 
-	t.Run("is a full TTL after a long wait", func(t *testing.T) {
+	t.Run("is a full TTL away after a long wait", func(t *testing.T) {
 		inBubble(t, func(b bubble) {
 			first := acquire(b)
 			go func() {

@@ -45,8 +45,8 @@ type LockOptions struct {
 	// Token proves the ownership: 16 to 128 printable ASCII characters. If the token already holds
 	// the lock, the call succeeds and renews the lease. Defaults to 128 random bits.
 	Token string
-	// Margin is the time between the end of the lock's context and the end of an expiring lease. In
-	// this time, the work must stop. 0 to half of TTL. Defaults to 0.
+	// Margin is the time that the work needs to stop: if the lease is not renewed, the lock's
+	// context ends this long before the lease ends. 0 to half of TTL. Defaults to 0.
 	Margin time.Duration
 	// MaxHold is the maximum time that the lock is held. After this time, the lock's context and
 	// its renewal end. Zero means no limit.
@@ -155,8 +155,8 @@ func (b leaseBody) lease(requested time.Duration, started time.Time) lease {
 	}
 }
 
-// until returns the end of the lease for the client: the TTL after started, minus 1 % and 2 ms for
-// clock drift, as in Redlock
+// until returns the time at which the client considers the lease ended: the time l.started plus the
+// TTL, minus 1 % of the TTL and 2 ms for clock drift, as in Redlock
 // (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/).
 func (l lease) until() time.Time {
 	return l.started.Add(l.ttl - l.ttl/100 - 2*time.Millisecond)

@@ -18,19 +18,20 @@ type LimitConfig struct {
 	Policy string
 	// Key returns the key to charge. A request whose key is "" is not limited. A key that exceeds
 	// 512 bytes or is not valid UTF-8 is replaced with its hash. Defaults to the IP address of the
-	// peer. Behind a proxy, the peer is the proxy.
+	// peer, which behind a proxy is the address of the proxy.
 	Key func(*http.Request) string
 	// Cost returns the number of units to charge. Defaults to 1.
 	Cost func(*http.Request) int64
 	// Timeout is the maximum wait for a decision of the API. Defaults to 500 ms.
 	Timeout time.Duration
-	// FailClosed answers 503 if the API returns no decision. By default, the request proceeds. If
-	// only Redis is unavailable, the API still decides, according to the policy's OnUnavailable.
+	// If FailClosed is set and the API returns no decision, the middleware answers 503. By default,
+	// the request proceeds. If only Redis is unavailable, the API still decides, according to the
+	// policy's OnUnavailable.
 	FailClosed bool
 	// OnError is called with the error if the API returns no decision. It must not block.
 	OnError func(*http.Request, error)
-	// Denied answers a denied request. The middleware has already set the headers of the decision.
-	// Defaults to 429 with a problem document.
+	// Denied writes the answer to a denied request. The middleware has already set the headers of
+	// the decision. Defaults to 429 with a problem document.
 	Denied func(http.ResponseWriter, *http.Request, Decision)
 }
 

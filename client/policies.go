@@ -52,8 +52,9 @@ func (c *Client) DeletePolicy(ctx context.Context, name string, conditions ...Co
 	return err
 }
 
-// conditional adds conditions to a request, and disables its retries. If the first attempt changed
-// the policy, the condition of a retry would fail.
+// conditional adds conditions to a request. With a condition, the request is retried only if it
+// never reached the API: if the first attempt has changed the policy, the condition of a retry
+// fails.
 func conditional(request call, conditions []Condition) call {
 	if len(conditions) == 0 {
 		return request

@@ -83,7 +83,7 @@ type Rule struct {
 
 // Override replaces parts of a policy for some keys.
 type Override struct {
-	// Key is one key. If it ends with a star, it matches every key with this prefix: "bot-*".
+	// Key is one key, or a prefix and a star: "bot-*" matches every key that begins with "bot-".
 	Key string `json:"key"`
 	// Mode replaces the policy's mode. Empty keeps it.
 	Mode PolicyMode `json:"mode,omitzero"`
@@ -91,7 +91,7 @@ type Override struct {
 	Rules []Rule `json:"rules,omitzero"`
 }
 
-// plainRule is a Rule without its methods, for its JSON form.
+// plainRule is a Rule without its methods, so that encoding/json encodes its fields.
 type plainRule Rule
 
 type ruleBody struct {

@@ -47,13 +47,13 @@ func (q call) problem(response *http.Response, text []byte) error {
 }
 
 // isProblem reports whether the answer is a problem document (RFC 9457). A gateway in front of
-// Sluice writes none.
+// Sluice does not write problem documents.
 func isProblem(response *http.Response) bool {
 	mediaType, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	return err == nil && mediaType == "application/problem+json"
 }
 
-// gatewayError returns the error for an answer without a problem document of Sluice.
+// gatewayError returns the error for an answer that is not a problem document of Sluice.
 func (q call) gatewayError(response *http.Response, message string) error {
 	e := &Error{
 		Op: q.op, Status: response.StatusCode, RequestID: requestID(response.Header),
@@ -81,7 +81,8 @@ func (q call) gatewayError(response *http.Response, message string) error {
 	return e
 }
 
-// asError returns the error for a problem document. Header is nil for a document inside a batch.
+// asError returns the error that a problem document describes. Pass the headers of the answer, or
+// nil for a document that is one result of a batch.
 func (p problem) asError(op string, header http.Header) *Error {
 	e := &Error{
 		Op: op, Code: p.Code, Status: p.Status, Detail: p.Detail, RequestID: p.Instance, RetryAfter: retryAfter(header),
@@ -93,7 +94,7 @@ func (p problem) asError(op string, header http.Header) *Error {
 	if id := requestID(header); id != "" {
 		e.RequestID = id
 	}
-	if p.RetryAfter != nil { // more precise than the header, which has whole seconds
+	if p.RetryAfter != nil { // more precise than the header, which is in whole seconds
 		e.RetryAfter = time.Duration(*p.RetryAfter)
 	}
 	return e

@@ -11,7 +11,7 @@ import (
 // Job is a job to push. Every field is optional.
 type Job struct {
 	// Payload is encoded as JSON and becomes the body of the SQS message: up to 256 KiB. Nil is
-	// JSON's null; a json.RawMessage is sent unchanged.
+	// sent as JSON's null, and a json.RawMessage is sent unchanged.
 	Payload any
 	// Delay makes the job due after this duration: up to ten years. Set at most one of Delay and
 	// RunAt. If neither is set, the job is due now.
@@ -25,14 +25,14 @@ type Job struct {
 	// MaxAttempts is 1 to 100. With 1, the default, the job is finished when SQS accepts it. With
 	// more attempts, the consumer must acknowledge each attempt.
 	MaxAttempts int
-	// AckTimeout is the maximum time between the acceptance of an attempt by SQS and its
-	// acknowledgement. After this time, Sluice schedules the next attempt. Zero means the API's
-	// default.
+	// AckTimeout is the maximum time from the moment at which SQS accepts an attempt until the
+	// consumer acknowledges the attempt. After this time, Sluice schedules the next attempt. Zero
+	// means the API's default.
 	AckTimeout time.Duration
 	// Backoff sets the wait between attempts. Nil means the API's default.
 	Backoff *Backoff
-	// ExpiresAt is the time at which Sluice drops the job if it was not sent to SQS before. The
-	// zero time means never.
+	// ExpiresAt is the time at which Sluice drops the job if it has not yet sent the job to SQS.
+	// The zero time means never.
 	ExpiresAt time.Time
 	// Group is the message group, for a FIFO queue.
 	Group string
@@ -50,7 +50,7 @@ type Backoff struct {
 	Max time.Duration
 	// Multiplier is the factor by which the wait grows with each attempt.
 	Multiplier float64
-	// NoJitter waits for exactly the computed time instead of a random part of it.
+	// If NoJitter is set, each wait is exactly the computed time instead of a random part of it.
 	NoJitter bool
 }
 

@@ -81,7 +81,7 @@ func (s *QueueStats) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Queues returns the counts of every queue.
+// Queues returns the job counts of every queue.
 func (c *Client) Queues(ctx context.Context) ([]QueueStats, error) {
 	var b struct {
 		Queues []QueueStats `json:"queues"`
@@ -90,7 +90,7 @@ func (c *Client) Queues(ctx context.Context) ([]QueueStats, error) {
 	return b.Queues, err
 }
 
-// Stats returns the counts of the queue. Errors: [ErrQueueNotFound].
+// Stats returns the job counts of the queue. Errors: [ErrQueueNotFound].
 func (q *Queue) Stats(ctx context.Context) (QueueStats, error) {
 	var s QueueStats
 	err := q.do(ctx, "counting the jobs of", call{method: "GET", out: &s})
@@ -143,7 +143,7 @@ func (q *Queue) Redrive(ctx context.Context, o RedriveOptions) (int64, error) {
 	return b.Moved, err
 }
 
-// do sends a request for the queue itself.
+// do sends a request that concerns the whole queue, not a single job.
 func (q *Queue) do(ctx context.Context, doing string, request call, action ...string) error {
 	request.op = fmt.Sprintf("%s the queue %q", doing, q.name)
 	if err := checkName(request.op, "queue", q.name); err != nil {

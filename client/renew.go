@@ -74,8 +74,8 @@ func (l *Lock) awaitRenewal(ctx context.Context) renewalEvent {
 }
 
 // extend renews the lease. It retries until the renewal succeeds or is refused, or the lease has
-// ended. It reports false if the lock was lost, unlocked or detached. Independently, the timer
-// l.expiry ends the lock's context.
+// ended. It reports false if the lock was lost, unlocked or detached. If the lease expires in the
+// meantime, the timer l.expiry ends the lock's context.
 func (l *Lock) extend(ctx context.Context) bool {
 	for failures := 0; ; failures++ {
 		left := time.Until(l.ValidUntil())
@@ -110,7 +110,7 @@ const (
 	renewalLost                          // the lock is lost
 )
 
-// apply applies the answer to an attempt to renew.
+// apply updates the lock with the result of one attempt to renew.
 func (l *Lock) apply(renewed lease, err error) renewalOutcome {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,8 +15,8 @@ type retryPolicy int
 const (
 	// retryIdempotent is for idempotent calls.
 	retryIdempotent retryPolicy = iota
-	// retryAvailable is like retryIdempotent, but returns store_unavailable immediately, for
-	// callers that do not want to wait for the store.
+	// retryAvailable is like retryIdempotent, but does not retry the error store_unavailable. It is
+	// for callers that do not want to wait until the store is available.
 	retryAvailable
 	// retryUnsent is for calls that are not idempotent. They are retried only if the request
 	// certainly never reached the API.
@@ -73,8 +73,8 @@ const (
 	maxRetryAfter = 30 * time.Second
 )
 
-// backoff returns the wait after failure number attempt, from 0: the Retry-After of the answer plus
-// an exponential backoff with full jitter.
+// backoff returns the wait before the next attempt: the Retry-After of the answer plus an
+// exponential backoff with full jitter. The first failed attempt has the number 0.
 //
 // See https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/.
 func backoff(attempt int, retryAfter time.Duration) time.Duration {

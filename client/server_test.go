@@ -15,8 +15,8 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// server is an HTTP server that records its requests. In serve, the function answer handles request
-// number n, from 0.
+// server is an HTTP server that records its requests. The function passed to serve answers the
+// requests. Its parameter n is the number of the request: 0, 1, 2, …
 type server struct {
 	*httptest.Server
 	mu       sync.Mutex

@@ -76,8 +76,9 @@ func (s *signer) sign(ctx context.Context, r *http.Request, body []byte) error {
 	return nil
 }
 
-// identity returns the credentials and the region. If Config lacks one of them, identity loads the
-// default configuration of the AWS SDK. If this fails, the next request loads it again.
+// identity returns the credentials and the region to sign with. If one of them is not set yet,
+// identity reads it from the default configuration of the AWS SDK. If the configuration cannot be
+// loaded, the next request tries again.
 func (s *signer) identity(ctx context.Context) (aws.CredentialsProvider, string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

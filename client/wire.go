@@ -18,7 +18,8 @@ func (m millis) MarshalJSON() ([]byte, error) {
 	return strconv.AppendInt(nil, time.Duration(m).Milliseconds(), 10), nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler. A number that exceeds a time.Duration saturates.
+// UnmarshalJSON implements json.Unmarshaler. A number that is too large for a time.Duration becomes
+// the longest time.Duration.
 func (m *millis) UnmarshalJSON(text []byte) error {
 	var ms int64
 	if err := json.Unmarshal(text, &ms); err != nil {
@@ -28,7 +29,8 @@ func (m *millis) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// milliseconds converts ms, saturating instead of overflowing.
+// milliseconds converts ms to a time.Duration. If the result would overflow, it returns the longest
+// time.Duration with the sign of ms.
 func milliseconds(ms int64) time.Duration {
 	const most = int64(1<<63-1) / int64(time.Millisecond)
 	return time.Duration(max(-most, min(ms, most))) * time.Millisecond
@@ -81,8 +83,8 @@ func encodeJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// pathTo joins segments to a path. Like the AWS SDK, it escapes every character except the
-// unreserved characters of RFC 3986.
+// pathTo joins segments into a path. It also escapes colons, as the AWS SDK does. url.PathEscape
+// does not escape them.
 func pathTo(segments ...string) string {
 	var b strings.Builder
 	for _, s := range segments {

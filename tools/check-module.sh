@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks the Terraform module, its examples and the LocalStack configuration without an AWS account:
 # format, validation, tests, and plans with the real schema of the AWS provider (tools/awsstub). It
-# works on a copy: a lock file with the stand-in's checksum would break a later `tofu init`.
+# works on a copy of the folders, because the lock files that it creates contain the stand-in's
+# checksum. With such a lock file, a later `tofu init` would reject the real provider.
 #
 #   tools/check-module.sh            all folders
 #   tools/check-module.sh minimal    the folders whose name contains "minimal"
@@ -11,7 +12,7 @@ only=${1:-}
 
 tool=${TOFU:-}
 [ -n "$tool" ] || { [ -x .cache/bin/tofu ] && tool=$PWD/.cache/bin/tofu; } || tool=$(command -v tofu || command -v terraform || true)
-[ -n "$tool" ] || { echo "neither tofu nor terraform is on the PATH. Run: make tofu (builds it once, in minutes), or install OpenTofu 1.8 or later" >&2; exit 1; }
+[ -n "$tool" ] || { echo "neither tofu nor terraform is on the PATH. Run: make tofu (a single build of a few minutes), or install OpenTofu 1.8 or later" >&2; exit 1; }
 command -v go >/dev/null || { echo "go is not on the PATH; it builds the stand-in for the AWS provider" >&2; exit 1; }
 
 unset TF_DATA_DIR TF_CLI_ARGS
@@ -33,7 +34,8 @@ mkdir -p "$work/localstack"
 cp -R terraform "$work/terraform"
 cp -R localstack/compose "$work/localstack/compose"
 find "$work" \( -name .terraform -o -name .terraform.lock.hcl -o -name 'terraform.tfstate*' \) -prune -exec rm -rf {} +
-# Use small zips instead of the packages that `make package` builds: a plan needs only digests.
+# Use small zips instead of the packages that `make package` builds: a plan reads only the zips'
+# digests.
 mkdir -p "$work/dist/amd64"
 cp terraform/module/tests/packages/*.zip "$work/dist"
 cp terraform/module/tests/packages/*.zip "$work/dist/amd64"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes sure that the provider's tests find tofu or terraform in version 1.12 or later: they need
-# resource identity. If neither is found, the script builds OpenTofu once, into .cache/bin.
+# Makes sure that the provider's tests find tofu or terraform in version 1.12 or later, because the
+# tests use resource identity. If neither is found, the script builds OpenTofu once, into
+# .cache/bin.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

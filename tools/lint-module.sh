@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 tflint=$PWD/.cache/bin/tflint trivy=$PWD/.cache/bin/trivy-terraform
 for tool in "$tflint" "$trivy"; do
-  [ -x "$tool" ] || { echo "$tool is not built. Run: make module-lint (builds the tools once, in minutes)" >&2; exit 1; }
+  [ -x "$tool" ] || { echo "$tool is not built. Run: make module-lint (a single build of a few minutes)" >&2; exit 1; }
 done
 
 work=$(mktemp -d)

@@ -10,7 +10,7 @@ export PATH=$PWD/.cache/bin:$PATH CHECKPOINT_DISABLE=1
 unset TF_CLI_ARGS TF_DATA_DIR
 
 tool=$(command -v tofu || command -v terraform || true)
-[ -n "$tool" ] || { echo "neither tofu nor terraform is on the PATH. Run: make tofu (builds it once, in minutes), or install OpenTofu 1.8 or later" >&2; exit 1; }
+[ -n "$tool" ] || { echo "neither tofu nor terraform is on the PATH. Run: make tofu (a single build of a few minutes), or install OpenTofu 1.8 or later" >&2; exit 1; }
 [ -x .cache/bin/tfplugindocs ] || { echo "tfplugindocs is not built. Run: make provider-docs" >&2; exit 1; }
 
 work=$(mktemp -d)

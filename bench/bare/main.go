@@ -1,5 +1,5 @@
-// Command bare is the baseline for the start time of a Lambda function: a handler that does
-// nothing, with the same AWS and Redis clients as Sluice's functions.
+// Command bare is the baseline for the time that a Lambda function takes to start. Its handler does
+// nothing, but it has the same AWS and Redis clients as Sluice's functions.
 package main
 
 import (

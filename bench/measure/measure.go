@@ -35,7 +35,8 @@ type Contender struct {
 // Samples holds one measurement per round for each contender.
 type Samples map[string][]float64
 
-// Throughput returns units of work per second, with the given number of goroutines.
+// Throughput lets each contender work in each round, with the given number of goroutines. The
+// samples are units of work per second.
 func Throughput(ctx context.Context, plan Plan, workers int, contenders []Contender) (Samples, error) {
 	out := make(Samples)
 	for round := -1; round < plan.Rounds; round++ { // round -1 warms up and is not recorded
@@ -88,8 +89,8 @@ func (c Contender) rate(ctx context.Context, slice time.Duration, workers int) (
 	return float64(total*max(c.Units, 1)) / took.Seconds(), nil
 }
 
-// Ratio divides ours by theirs in each round, and returns the median, the lowest and the highest
-// quotient.
+// Ratio divides, in each round, the sample of the contender named ours by the sample of the
+// contender named theirs. It returns the median, the lowest and the highest quotient.
 func (s Samples) Ratio(ours, theirs string) (median, low, high float64) {
 	ratios := make([]float64, len(s[ours]))
 	for i := range ratios {

@@ -45,8 +45,8 @@ func Headlines(rows []Row) string {
 	return b.String()
 }
 
-// advantage returns the row's ratio. If the row's value is a quantity, advantage computes the ratio
-// of Theirs to Ours.
+// advantage returns the row's ratio as text, such as "3.00×". If the row's value is a quantity
+// instead of a ratio, advantage divides Theirs by Ours: "500× sooner".
 func (r Row) advantage() string {
 	if r.Unit == "" {
 		return r.quantity(r.Value)

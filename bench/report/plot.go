@@ -66,8 +66,8 @@ func Distribution(path, title string, names []string, samples map[string][]float
 	return save(p, path)
 }
 
-// Curves writes quantities by the size of the store as an SVG file. The axis of sizes is
-// logarithmic.
+// Curves writes an SVG file with one curve for each name. A curve shows how a quantity depends on
+// the size of the store. The axis of sizes is logarithmic.
 func Curves(path, title, unit string, names []string, curves map[string][][2]float64) error {
 	var lines []any
 	for _, name := range names {

@@ -15,7 +15,7 @@ type Row struct {
 	ID string
 	// Work says what was done, Against names the contender.
 	Work, Against string
-	// Ours and Theirs are the absolute figures, for people.
+	// Ours and Theirs are the absolute figures, formatted for readers: "34.1 k/s".
 	Ours, Theirs string
 	// Value is compared with the target. It is a ratio, or a quantity if Unit is set. Low and High
 	// are the lowest and the highest value of the rounds.
@@ -31,8 +31,8 @@ type Row struct {
 // Met reports whether the measured value reaches its target.
 func (r Row) Met() bool { return r.meets(1) }
 
-// meets reports whether the value reaches its target. A slack below 1 loosens the target by that
-// factor.
+// meets reports whether the value reaches its target. It multiplies a minimum by slack and divides
+// a maximum by slack, so that a slack below 1 loosens the target.
 func (r Row) meets(slack float64) bool {
 	switch {
 	case r.AtLeast != 0:
@@ -127,8 +127,9 @@ func Table(w io.Writer, rows []Row) error {
 	return nil
 }
 
-// Check returns an error that lists the rows that miss even their loosened targets. slack is the
-// factor that loosens a target: 0.6 tolerates 60 % of a minimum rate.
+// Check returns nil if each row meets its target after slack has loosened it: with a slack of 0.6,
+// a row needs only 60 % of its minimum. Otherwise, Check returns an error that lists the rows that
+// miss their loosened targets.
 func Check(rows []Row, slack float64) error {
 	var worse []string
 	for _, r := range rows {
@@ -138,7 +139,7 @@ func Check(rows []Row, slack float64) error {
 		}
 	}
 	if len(worse) > 0 {
-		return fmt.Errorf("worse than the target, even if the factor %s loosens it:\n  %s", short(slack),
+		return fmt.Errorf("these results miss their targets by more than the factor %s permits:\n  %s", short(slack),
 			strings.Join(worse, "\n  "))
 	}
 	return nil
@@ -151,7 +152,7 @@ type Document struct {
 	Rounds string
 	Rows   []Row
 	Notes  []string
-	// Plots are pairs of a title and a file, relative to the document.
+	// Plots has a pair for each plot: its title, and the path of its file relative to the document.
 	Plots [][2]string
 }
 

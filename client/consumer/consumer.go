@@ -154,7 +154,8 @@ func (c *Consumer) handle(ctx context.Context, m *Message) (err error) {
 }
 
 // ack acknowledges the job. If the request fails, Sluice sends the job again after the
-// acknowledgement timeout, even if the message stays in SQS.
+// acknowledgement timeout. Keeping the message in SQS would only add another delivery, so the
+// caller deletes it in any case.
 func (c *Consumer) ack(ctx context.Context, m *Message) {
 	if c.cfg.Client == nil || m.JobID == "" {
 		return
@@ -200,7 +201,8 @@ func (c *Consumer) nack(ctx context.Context, m *Message, why error, delayed *del
 	}
 }
 
-// needsNoAck reports whether err is the answer for a job with one attempt.
+// needsNoAck reports whether the API refused an acknowledgement or a rejection because the job has
+// only one attempt, which needs neither.
 func needsNoAck(err error) bool {
 	e, ok := errors.AsType[*client.Error](err)
 	return ok && errors.Is(e, client.ErrJobConflict) && e.State == client.JobDispatched

@@ -27,7 +27,8 @@ type deleter struct {
 	finished chan struct{}
 }
 
-// newDeleter starts a deleter. Its requests run under ctx, which must not end before close.
+// newDeleter starts a deleter. Its requests use ctx, which must not end before the method close
+// returns.
 func newDeleter(ctx context.Context, s Source, log *slog.Logger) *deleter {
 	d := &deleter{source: s, log: log, receipts: make(chan string, maxDelete), finished: make(chan struct{})}
 	go d.run(ctx)
@@ -49,7 +50,8 @@ func (d *deleter) run(ctx context.Context) {
 	}
 }
 
-// collect returns first and the receipts that arrive within deleteDelay, up to maxDelete.
+// collect returns the given receipt and the receipts that arrive within deleteDelay, up to
+// maxDelete in total.
 func (d *deleter) collect(first string) []string {
 	batch := []string{first}
 	timer := time.NewTimer(deleteDelay)
@@ -68,8 +70,8 @@ func (d *deleter) collect(first string) []string {
 	return batch
 }
 
-// deleteAll deletes messages. It sends up to deleteAttempts requests for the messages that SQS did
-// not delete. SQS delivers an undeleted message again.
+// deleteAll deletes messages. If SQS does not delete some of them, it repeats the request for
+// these, up to deleteAttempts requests in total. SQS delivers a message that was not deleted again.
 func (d *deleter) deleteAll(ctx context.Context, receipts []string) {
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()

@@ -20,8 +20,8 @@
 // deleted from SQS.
 //
 // Sluice treats a job with one attempt (max_attempts 1, the default of a push) as finished when SQS
-// accepts it. If its handler fails, the message stays in SQS. The redelivery and the dead-letter
-// queue of SQS apply.
+// accepts it. If its handler fails, the message stays in SQS. SQS delivers it again, or moves it to
+// the dead-letter queue that is configured in SQS.
 //
 // In a FIFO queue, the consumer never rejects a job. A failed message stays in SQS, because only
 // SQS can hold back the rest of the message group. After the first failure in a group, the consumer

@@ -54,7 +54,7 @@ func ExampleConsumer_Lambda() {
 		fmt.Println(err)
 		return
 	}
-	response, err := c.Lambda(ctx, eventOf("order-42", `{"id":"42"}`)) // in production, Lambda calls it
+	response, err := c.Lambda(ctx, eventOf("order-42", `{"id":"42"}`)) // AWS Lambda makes this call
 	fmt.Println("failures:", len(response.BatchItemFailures), err)
 
 	job, err := orders.Get(ctx, "order-42")

@@ -186,7 +186,7 @@ func (q *fakeQueue) ChangeMessageVisibilityBatch(
 }
 
 // fakeJobs is a fake of the ack and nack endpoints of the API. It records a call as text: "ack
-// order-42 1" is the acknowledgement of attempt 1 of the job order-42.
+// order-42 1" is the acknowledgement of attempt 1 of the job "order-42".
 type fakeJobs struct {
 	answers map[string]string // "ack a" -> a problem document, or "unreachable"; default 200
 

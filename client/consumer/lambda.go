@@ -16,8 +16,8 @@ const lambdaMargin = time.Second
 //
 // The event source mapping must have FunctionResponseTypes: ReportBatchItemFailures. Without this
 // setting, AWS Lambda also deletes failed messages. The handlers' context ends one second before
-// the function's deadline. Lambda reports a message as failed if its handler has not started by
-// then.
+// the function's deadline. If the handler of a message has not started by then, the message is
+// reported as failed.
 func (c *Consumer) Lambda(ctx context.Context, e Event) (EventResponse, error) {
 	working := ctx
 	if deadline, ok := ctx.Deadline(); ok {
@@ -64,8 +64,9 @@ func (c *Consumer) workAll(ctx context.Context, messages []*Message, fifo bool) 
 	return finished
 }
 
-// inGroups returns the indices of the messages, by group. The messages of a group must be handled
-// in order. In a FIFO queue these are the message groups; otherwise each message is its own group.
+// inGroups returns one list of message indices per group. The messages of a group must be handled
+// in order. In a FIFO queue, the groups are the message groups. In other queues, each message is a
+// group of its own.
 func inGroups(messages []*Message, fifo bool) [][]int {
 	var groups [][]int
 	byName := make(map[string]int) // the index in groups

@@ -19,8 +19,8 @@ import (
 	"github.com/sluicehq/sluice/client/consumer"
 )
 
-// record returns a message of a Lambda event. The ID "a/g" means message a in group g of a FIFO
-// queue.
+// record returns a message of a Lambda event. The ID "a/g" means the message "a" in the group "g"
+// of a FIFO queue.
 func record(id string, attributes map[string]string) consumer.EventRecord {
 	name, group, fifo := strings.Cut(id, "/")
 	m := consumer.EventRecord{
@@ -164,10 +164,10 @@ func TestLambda(t *testing.T) {
 		require.Equal(t, []string{"a2", "a3"}, failed(t, c, event("a1/a", "b1/b", "a2/a", "b2/b", "a3/a")))
 		require.ElementsMatch(t, []string{"a1", "a2", "b1", "b2"}, seen)
 		require.ElementsMatch(t, []string{"ack a1 1", "ack b1 1", "ack b2 1"}, api.made(),
-			"after a rejection, the rest of the group would be handled before the next attempt")
+			"a2 is not rejected, because Sluice would send its next attempt after the rest of the group")
 	})
 
-	t.Run("handles a group in order and groups concurrently", func(t *testing.T) {
+	t.Run("handles the messages of a group in order, and groups concurrently", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			var mu sync.Mutex

@@ -17,7 +17,7 @@ const (
 	attributeQueue   = "sluice-queue"
 	attributeAttempt = "sluice-attempt"
 	attributeRunAt   = "sluice-run-at"
-	// attributeHeaders is a JSON object of the headers that do not fit into the ten message
+	// attributeHeaders contains a JSON object of the headers that do not fit into the ten message
 	// attributes of SQS.
 	attributeHeaders = "sluice-headers"
 )
@@ -29,7 +29,7 @@ type Message struct {
 	JobID string
 	// Queue is the name of the job's queue in Sluice.
 	Queue string
-	// Attempt is the number of the attempt, from 1.
+	// Attempt is the number of the attempt. The first attempt has the number 1.
 	Attempt int
 	// RunAt is the time at which the attempt was due.
 	RunAt time.Time

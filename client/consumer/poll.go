@@ -57,12 +57,13 @@ type poller struct {
 	consumer *Consumer
 	source   Source
 	fifo     bool
-	slots    chan struct{} // holds an element for each running handler
+	slots    chan struct{} // holds an element for each slot in use
 	running  sync.WaitGroup
 	deleter  *deleter
 }
 
-// poll receives messages until ctx ends. The handlers run under working.
+// poll receives messages until ctx ends. The contexts of the handlers derive from the context
+// working.
 func (p *poller) poll(ctx, working context.Context) error {
 	for failures := 0; ; {
 		reserved := p.reserve(ctx)
@@ -203,5 +204,6 @@ func pollBackoff(ctx context.Context, failures int) {
 	}
 }
 
-// seconds converts d to whole seconds. It rounds up, because 0 has a special meaning for SQS.
+// seconds converts d to whole seconds. It rounds up, because 0 has a special meaning for SQS: no
+// wait, or immediate visibility.
 func seconds(d time.Duration) int32 { return int32((d + time.Second - 1) / time.Second) }

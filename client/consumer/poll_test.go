@@ -134,7 +134,7 @@ func TestRun(t *testing.T) {
 			require.Empty(l, l.results())
 			pass(2 * time.Second)
 			require.ErrorIs(l, l.results()[0].err, consumer.ErrVisibilityLost)
-			require.InDelta(l, 40, l.results()[0].after.Seconds(), 0.1, "the context ends with the last extension")
+			require.InDelta(l, 40, l.results()[0].after.Seconds(), 0.1, "it ends when the last extension has passed")
 			require.Empty(l, l.api.made(), "another consumer may be working on the attempt")
 			require.Equal(l, []string{"a"}, l.queue.left())
 			l.end()

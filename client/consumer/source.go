@@ -28,7 +28,7 @@ type Source struct {
 	// QueueURL is the URL of the queue. A FIFO queue's URL ends with ".fifo".
 	QueueURL string
 	// Visibility is the visibility timeout of received messages: whole seconds, 3 s to 12 h. While
-	// a handler works, the consumer extends the timeout after each third. Defaults to 30 s.
+	// a handler works, the consumer extends the timeout after each third of it. Defaults to 30 s.
 	Visibility time.Duration
 	// Wait is the maximum time that a request waits for messages: whole seconds, up to 20 s.
 	// Defaults to 20 s.

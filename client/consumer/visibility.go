@@ -49,8 +49,8 @@ func newExtender(working context.Context, s Source, deliveries []*delivery) *ext
 	return e
 }
 
-// run extends the timeouts after each third of Visibility, so that the next request can repeat a
-// failed request before the timeout.
+// run extends the timeouts after each third of Visibility, so that a failed request can be repeated
+// before the messages become visible.
 func (e *extender) run(ctx context.Context) {
 	defer close(e.stopped)
 	ticker := time.NewTicker(e.source.Visibility / 3)

@@ -10,8 +10,8 @@
 //
 //	UPDATE accounts SET balance = $1, fence = $2 WHERE id = $3 AND fence <= $2
 //
-// If no row was changed, the fence is stale. If the resource is a process, [Guard] does the same in
-// memory or in a [Store].
+// If no row was changed, the fence is stale. If the resource is a process, it can use a [Guard],
+// which stores and checks the fence in memory or in a [Store].
 //
 // Use a Guard only with exclusive locks. Shared holders and holders of a semaphore work
 // concurrently, each with its own fence: a Guard would refuse all but the latest holder.

@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// ErrStale matches a [*StaleError] with errors.Is.
+// ErrStale is the sentinel error that every [*StaleError] matches with errors.Is.
 var ErrStale = errors.New("the fence is stale")
 
 // ErrInvalid is returned for a fence that is not positive. Every fence of a lock is positive.
 var ErrInvalid = errors.New("the fence is not a positive number")
 
-// StaleError reports that a later holder has already used the resource. The holder with Fence lost
-// its lock, and must stop.
+// StaleError reports that a later holder has already used the resource. The holder whose fence was
+// refused has lost its lock, and must stop.
 type StaleError struct {
 	// Resource is the name of the resource.
 	Resource string
@@ -34,8 +34,8 @@ func (e *StaleError) Is(target error) bool { return target == ErrStale }
 
 // Store stores the highest fence of each resource.
 type Store interface {
-	// Raise atomically stores the maximum of fence and the stored fence of the resource, and
-	// returns this maximum.
+	// Raise atomically replaces the stored fence of the resource with the given fence if the given
+	// fence is higher. It returns the fence that is then stored.
 	Raise(ctx context.Context, resource string, fence int64) (highest int64, err error)
 }
 
@@ -44,8 +44,8 @@ type Guard struct {
 	store Store
 }
 
-// New returns a Guard. A nil store keeps the fences in memory. Use nil only if no other process
-// uses the resource: the fences are lost when this process ends.
+// New returns a Guard. If store is nil, the Guard keeps the fences in the memory of this process,
+// and they are lost when the process ends. Use nil only if no other process uses the resource.
 func New(store Store) *Guard {
 	if store == nil {
 		store = &memory{highest: make(map[string]int64)}

@@ -14,7 +14,7 @@ import (
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	t.Run("refuses a holder after a later one", func(t *testing.T) {
+	t.Run("refuses a holder after a later holder", func(t *testing.T) {
 		t.Parallel()
 		ctx, guard := t.Context(), fence.New(nil)
 		require.NoError(t, guard.Check(ctx, "account", 7))

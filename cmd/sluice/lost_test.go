@@ -18,7 +18,7 @@ func family(file string) string {
 
 func TestLockLost(t *testing.T) {
 	t.Parallel()
-	t.Run("ends the group before the lease if the API is unreachable", func(t *testing.T) {
+	t.Run("ends the group before the lease ends if the API is unreachable", func(t *testing.T) {
 		t.Parallel()
 		for name, fail := range map[string]func(*proxy){"killed": (*proxy).kill, "hung": (*proxy).hang} {
 			t.Run(name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestGroup(t *testing.T) {
 		require.Equal(t, 128+15, p.wait(t))
 	})
 
-	t.Run("ends with the program", func(t *testing.T) {
+	t.Run("ends when the program is killed", func(t *testing.T) {
 		t.Parallel()
 		file := filepath.Join(t.TempDir(), "pids")
 		p := running(t, system.APIURL, []string{name("lock")}, `echo $$ >`+file+`; echo ready >$READY; exec sleep 300`)

@@ -70,7 +70,7 @@ func command(t *testing.T, endpoint string, args ...string) *process {
 		p.Env = append(p.Env, "SLUICE_ENDPOINT="+endpoint)
 	}
 	p.Stdout, p.Stderr = &p.out, &p.err
-	p.WaitDelay = time.Second // children that outlive the program keep its pipes open
+	p.WaitDelay = time.Second // Wait returns even if a child that outlives the program keeps its pipes open
 	return p
 }
 

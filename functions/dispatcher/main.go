@@ -1,4 +1,5 @@
-// The function dispatcher moves due jobs to SQS. EventBridge Scheduler invokes it every minute.
+// The Lambda function "dispatcher" moves due jobs to SQS. EventBridge Scheduler invokes it every
+// minute.
 package main
 
 import (

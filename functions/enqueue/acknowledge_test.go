@@ -152,7 +152,7 @@ func TestQueue(t *testing.T) {
 		require.Len(t, f.Want(t, http.StatusOK, http.MethodGet, "/v1/queues", nil).Body["queues"], 2)
 	})
 
-	t.Run("FIFO: jobs have groups and shorter IDs", func(t *testing.T) {
+	t.Run("FIFO: a job can have a group, and IDs have a lower maximum length", func(t *testing.T) {
 		f := start(t)
 		longest := strings.Repeat("i", delayqueue.MaxFIFOID)
 		f.post(t, fifoJobsPath, object{"payload": 1, "id": longest, "group": strings.Repeat("g", delayqueue.MaxGroup)})

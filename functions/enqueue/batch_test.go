@@ -27,8 +27,8 @@ type hanging struct {
 	timeout  chan struct{} // closed when the calls time out
 }
 
-// hang makes the function's Redis hang. When the number of waiting calls reaches together, they all
-// time out.
+// hang makes the function's Redis hang. The argument together is the number of waiting calls at
+// which all of them time out.
 func (f *fixture) hang(together int32) *hanging {
 	h := &hanging{together: together, timeout: make(chan struct{})}
 	f.conn.Client().AddHook(h)
@@ -207,7 +207,7 @@ func TestBatchOfPlainAndDurableJobs(t *testing.T) {
 		"with Redis":    func(*fixture) {},
 		"without Redis": func(f *fixture) { f.hang(1) },
 	} {
-		t.Run(name+": a durable job wins an ID that a plain job shares", func(t *testing.T) {
+		t.Run(name+": if a plain and a durable job share an ID, the durable job is stored", func(t *testing.T) {
 			f := start(t)
 			f.post(t, jobsPath, object{"payload": 1})
 			lose(f)
@@ -241,7 +241,7 @@ func TestBatchOfPlainAndDurableJobs(t *testing.T) {
 			require.Equal(t, "scheduled", result.(object)["state"])
 		}
 	})
-	t.Run("without both stores: all fail", func(t *testing.T) {
+	t.Run("without both stores: all jobs fail", func(t *testing.T) {
 		f := start(t)
 		f.loseDynamoDB()
 		require.NoError(t, f.redis.Server.Kill())

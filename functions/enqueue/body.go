@@ -34,8 +34,8 @@ type backoffBody struct {
 	Jitter     *bool    `json:"jitter"`
 }
 
-// parse returns the normalized job of a request. Its error lists the fields of f and every invalid
-// field of the body.
+// parse returns the normalized job of a request. Its error lists the invalid fields in f, which
+// the caller has already found, and every invalid field of the body.
 func (b *newJob) parse(f fault.Fields, queue delayqueue.QueueType, traceparent string) (delayqueue.Job, error) {
 	j := b.job(&f)
 	j.Trace = traceparent
@@ -131,8 +131,8 @@ func parseInstant(f *fault.Fields, field string, text *string) time.Time {
 	return at
 }
 
-// identify sets the job's ID to the header Idempotency-Key if the body has no ID. If the two
-// differ, it adds an error to f.
+// identify uses the value of the header Idempotency-Key as the job's ID if the body has no ID. If
+// the header and the body have different IDs, identify adds an error to f.
 func (b *newJob) identify(f *fault.Fields, r *http.Request) {
 	key := r.Header.Get("Idempotency-Key")
 	switch {

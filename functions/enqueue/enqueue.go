@@ -12,7 +12,8 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// degradedOutbox is the value of Sluice-Degraded when the outbox accepted a job and Redis did not.
+// degradedOutbox is the value of the header Sluice-Degraded if the outbox accepted a job and Redis
+// did not.
 const degradedOutbox = "enqueue-outbox"
 
 type enqueuedBody struct {
@@ -124,7 +125,7 @@ func (a *api) enqueueBatch(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.Write(w, http.StatusOK, map[string]any{"results": results})
 }
 
-// entryOf returns the result of one job in the answer to a batch.
+// entryOf returns the JSON form of one job's result, for the answer to a batch.
 func entryOf(ctx context.Context, queue string, r jobs.Result) any {
 	if r.Err != nil {
 		return map[string]any{"error": httpapi.ProblemOf(r.Err, httpapi.RequestID(ctx))}

@@ -92,8 +92,8 @@ func (f *fixture) requireSendable(t *testing.T, answer string) {
 	}
 }
 
-// accepting is a fake SQS that accepts every message: the test is about the messages that the
-// sender refuses.
+// accepting is a fake SQS that accepts every message. A job that is not sent was therefore refused
+// by the sender itself.
 type accepting struct{}
 
 // SendMessageBatch implements sqssender.API.

@@ -100,7 +100,7 @@ func (f *fixture) post(t testing.TB, target string, job object) apitest.Reply {
 	return a
 }
 
-// claim claims due jobs of the queue orders, as a dispatcher does, until it has n jobs.
+// claim claims due jobs of the queue "orders", as a dispatcher does, until it has n jobs.
 func (f *fixture) claim(t testing.TB, n int) []delayqueue.Claimed {
 	t.Helper()
 	var out []delayqueue.Claimed
@@ -126,7 +126,7 @@ func (f *fixture) deliver(t testing.TB, n int) {
 	}
 }
 
-// item returns the outbox item of a job of the queue orders, or nil if there is none.
+// item returns the outbox item of a job of the queue "orders", or nil if there is none.
 func (f *fixture) item(t testing.TB, id string) *outbox.Item {
 	t.Helper()
 	item, err := f.outbox.Find(t.Context(), "orders", id)

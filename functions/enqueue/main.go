@@ -1,4 +1,4 @@
-// The function enqueue answers /v1/queues: it accepts, shows and acknowledges jobs.
+// The Lambda function "enqueue" serves /v1/queues: it accepts, shows and acknowledges jobs.
 package main
 
 import (

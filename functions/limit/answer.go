@@ -126,8 +126,9 @@ func answerAll(w http.ResponseWriter, decisions []ratelimit.Decision, allowed bo
 	return exceeded(tightest, body)
 }
 
-// tighter reports whether a is tighter than b: a denial before an allowed decision, then the longer
-// retry time, then fewer remaining units.
+// tighter reports whether a is tighter than b. A denial is tighter than an allowed decision. Of two
+// denials, or of two allowed decisions, the one with the longer retry time is tighter. If the retry
+// times are equal, the one with fewer remaining units is tighter.
 func tighter(a, b *ratelimit.Decision) bool {
 	if a.Allowed != b.Allowed {
 		return b.Allowed
@@ -139,7 +140,8 @@ func tighter(a, b *ratelimit.Decision) bool {
 	return a.Remaining < b.Remaining
 }
 
-// exceeded returns the 429 problem for a denial. The problem document has the fields of body.
+// exceeded returns the 429 problem for a denial. The problem document also has the members of
+// body.
 func exceeded(d *ratelimit.Decision, body any) error {
 	err := d.Err()
 	var problem *fault.Error
@@ -162,10 +164,15 @@ func exceeded(d *ratelimit.Decision, body any) error {
 	return problem
 }
 
-// setHeaders writes RateLimit-Policy and RateLimit as draft-ietf-httpapi-ratelimit-headers-10
-// defines them: lists of structured fields (RFC 9651). A rule's name needs no escaping. q is the
-// capacity, w the window in seconds, and r the number of remaining units. t is the number of
-// seconds until all units are available again or, for a denial, until a retry can succeed.
+// setHeaders sets the headers RateLimit-Policy and RateLimit, which
+// draft-ietf-httpapi-ratelimit-headers-10 defines as structured-field lists (RFC 9651). The items
+// are rule names, which need no escaping. Their parameters are:
+//
+//	q  the capacity of the rule
+//	w  the window of the rule, in seconds
+//	r  the number of remaining units
+//	t  the number of seconds until all units are available again or, for a denial, until a retry
+//	   can succeed
 func setHeaders(w http.ResponseWriter, d *ratelimit.Decision) {
 	if d.Degraded {
 		degrade(w, limiterLocal)

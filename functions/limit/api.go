@@ -36,8 +36,8 @@ func (a *api) routes() *httpapi.API {
 	return router
 }
 
-// count emits a metric for the outcome of each decision. Keys and policy names never become
-// dimensions.
+// count emits a metric for the outcome of each decision. Keys and policy names are never dimensions
+// of the metric.
 func (a *api) count(decisions ...ratelimit.Decision) {
 	for _, d := range decisions {
 		outcome := "allowed"

@@ -25,9 +25,9 @@ type (
 
 // authorizerConfig selects the policy and the key of a request. Each field is a selection
 // expression, such as "$request.header.x-api-key", or a constant. The stage variables
-// "sluice_policy" and "sluice_key" override the fields; "sluice_policy_<route>" and
-// "sluice_key_<route>" override both. <route> is the route key with every character except letters
-// and digits replaced with "_".
+// "sluice_policy" and "sluice_key" take precedence over the fields. The stage variables
+// "sluice_policy_<route>" and "sluice_key_<route>" take precedence over all of these. <route> is
+// the route key, in which "_" replaces every character that is not an ASCII letter or digit.
 type authorizerConfig struct{ Policy, Key string }
 
 // lambda returns a handler for both kinds of events: authorizer requests and HTTP requests.
@@ -45,14 +45,14 @@ func (a *api) lambda(handler http.Handler) func(context.Context, json.RawMessage
 		if kind.Type == "REQUEST" && kind.RouteArn != "" {
 			var e authorizerEvent
 			if err := json.Unmarshal(raw, &e); err != nil {
-				return nil, fmt.Errorf("error decoding the event: not an authorizer request of payload 2.0: %w", err)
+				return nil, fmt.Errorf("error decoding the event: not an authorizer request of format 2.0: %w", err)
 			}
 			return a.authorize(ctx, e), nil
 		}
 
 		var e events.APIGatewayV2HTTPRequest
 		if err := json.Unmarshal(raw, &e); err != nil {
-			return nil, fmt.Errorf("error decoding the event: not an HTTP request of payload 2.0: %w", err)
+			return nil, fmt.Errorf("error decoding the event: not an HTTP request of format 2.0: %w", err)
 		}
 
 		return serve(ctx, e)
@@ -90,8 +90,8 @@ func (a *api) authorize(ctx context.Context, e authorizerEvent) authorizerAnswer
 	return simple(true, map[string]any{"policy": request.Policy, "reason": string(reason)})
 }
 
-// decide checks a request of the authorizer. For an invalid policy name, it returns
-// policy_not_found without reading the store.
+// decide checks an authorizer request against its policy. If the policy name is invalid, decide
+// returns policy_not_found and does not read the store.
 func (a *api) decide(ctx context.Context, request ratelimit.Request) (ratelimit.Decision, error) {
 	if !fault.ValidName(request.Policy) {
 		return ratelimit.Decision{}, fault.New(fault.PolicyNotFound, "%q is not a valid policy name", request.Policy)
@@ -127,7 +127,8 @@ func decisionContext(d ratelimit.Decision) map[string]any {
 	return about
 }
 
-// forRequest returns c, overridden by the stage variables of a request.
+// forRequest returns the configuration for a request: c, with the values of the stage variables
+// that take precedence.
 func (c authorizerConfig) forRequest(e authorizerEvent) authorizerConfig {
 	route := strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -155,7 +156,7 @@ func (c authorizerConfig) forRequest(e authorizerEvent) authorizerConfig {
 }
 
 // expand returns the part of the request that a selection expression selects, or "" if the request
-// does not have it. It returns any other text unchanged.
+// does not have it. If expression is not a selection expression, expand returns it unchanged.
 func expand(expression string, e authorizerEvent) string {
 	if name, ok := strings.CutPrefix(expression, "$request.header."); ok {
 		return e.Headers[strings.ToLower(name)]

@@ -18,7 +18,7 @@ import (
 // guarded invokes this function as the authorizer of another function behind the local gateway.
 type guarded struct {
 	guard  func(context.Context, json.RawMessage) (any, error)
-	answer authorizerAnswer // the guard's last answer
+	answer authorizerAnswer // the authorizer's last answer
 	passed []map[string]any // the authorizer contexts that reached the other function
 }
 
@@ -90,7 +90,7 @@ func TestAuthorizer(t *testing.T) {
 		require.Equal(t, 200, get(t, url+"/v1/queues/q", "x-api-key", "bob"), "each key has its own limit")
 	})
 
-	t.Run("no key: is denied", func(t *testing.T) {
+	t.Run("no key: the request is denied", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		f.put(t, "api", rule("r", "gcra", 2, 3_600_000))
@@ -101,7 +101,7 @@ func TestAuthorizer(t *testing.T) {
 		require.Empty(t, g.passed)
 	})
 
-	t.Run("invalid key: is denied", func(t *testing.T) {
+	t.Run("invalid key: the request is denied", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		f.put(t, "api", rule("r", "gcra", 2, 3_600_000))
@@ -164,7 +164,7 @@ func TestAuthorizer(t *testing.T) {
 		}
 	})
 
-	t.Run("configured policy does not exist: authorizes and logs", func(t *testing.T) {
+	t.Run("configured policy does not exist: the request is authorized and an error is logged", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		f.authorizer = authorizerConfig{Policy: "missing", Key: "k"}
@@ -174,7 +174,7 @@ func TestAuthorizer(t *testing.T) {
 		require.Contains(t, f.Log.String(), "without a decision")
 	})
 
-	t.Run("policy named by the request does not exist: is denied", func(t *testing.T) {
+	t.Run("policy named by the request does not exist: the request is denied", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		f.put(t, "gold", rule("r", "gcra", 2, 3_600_000))

@@ -100,7 +100,7 @@ func TestNotFound(t *testing.T) {
 
 func TestOtherProblems(t *testing.T) {
 	t.Parallel()
-	t.Run("method, media type and size: are refused", func(t *testing.T) {
+	t.Run("wrong method, wrong media type or too large a body: is refused", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		f.put(t, "p", rule("r", "gcra", 10, 1000))
@@ -121,7 +121,7 @@ func TestOtherProblems(t *testing.T) {
 		require.Equal(t, "payload_too_large", a.Body["code"])
 	})
 
-	t.Run("deadline: answers 504", func(t *testing.T) {
+	t.Run("deadline passed: answers 504", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		f.put(t, "p", rule("r", "gcra", 10, 1000))
@@ -149,7 +149,7 @@ func TestOtherProblems(t *testing.T) {
 
 func TestUnavailableStores(t *testing.T) {
 	t.Parallel()
-	t.Run("Redis: on_unavailable decides and the answer is degraded", func(t *testing.T) {
+	t.Run("without Redis: on_unavailable decides, and the answer is marked as degraded", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		for name, body := range map[string]object{
@@ -187,7 +187,7 @@ func TestUnavailableStores(t *testing.T) {
 		}, 10*time.Second, 20*time.Millisecond)
 	})
 
-	t.Run("DynamoDB: cached policies are used and the answer is degraded", func(t *testing.T) {
+	t.Run("without DynamoDB: cached policies are used, and the answer is marked as degraded", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		f.put(t, "cached", rule("r", "gcra", 10, 3_600_000))

@@ -17,8 +17,8 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// Statuses of a check. A check that is unsafe or down makes the report unhealthy, with the HTTP
-// status 503.
+// Statuses of a check. A check with the status "unsafe" or "down" makes the report unhealthy, with
+// the HTTP status 503.
 const (
 	statusOK      = "ok"
 	statusWarn    = "warn"
@@ -30,10 +30,10 @@ const (
 const (
 	healthTimeout = time.Second
 	maxSkew       = 500 * time.Millisecond
-	// maxHeartbeatAge is the maximum age of the dispatcher's heartbeat before the check warns. The
+	// maxHeartbeatAge is the age of the dispatcher's heartbeat above which the check warns. The
 	// dispatcher writes a heartbeat every second.
 	maxHeartbeatAge = 2 * time.Minute
-	// maxMemoryShare is the maximum used share of maxmemory before the check warns.
+	// maxMemoryShare is the share of maxmemory in use above which the check warns.
 	maxMemoryShare = 0.8
 )
 

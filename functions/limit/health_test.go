@@ -57,7 +57,7 @@ func TestHealth(t *testing.T) {
 		rows := f.rows(t, 200)
 		require.Equal(t, "ok", rows["redis_cluster"])
 		require.Equal(t, "ok", rows["redis_memory"])
-		// on one node, chosen by the client
+		// The client sends CONFIG SET to one node only.
 		require.NoError(t, r.Client.ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err())
 		require.Equal(t, "unsafe", f.rows(t, 503)["redis_eviction_policy"])
 		require.NoError(t, r.Nodes[2].Kill())

@@ -7,8 +7,8 @@ import (
 	"github.com/sluicehq/sluice/shared/ratelimit"
 )
 
-// requestFromBody reads the request of a check or a refund: the key and the cost from the body, and
-// the policy from the path.
+// requestFromBody returns the request of a check or a refund. It reads the key and the cost from
+// the body, and the policy from the path.
 func requestFromBody(r *http.Request) (ratelimit.Request, error) {
 	var body struct {
 		Key  string `json:"key"`
@@ -22,8 +22,8 @@ func requestFromBody(r *http.Request) (ratelimit.Request, error) {
 	return request, request.Validate()
 }
 
-// requestFromQuery reads the request of a call without a body: the key from the query, and the
-// policy from the path.
+// requestFromQuery returns the request of a call that has no body. It reads the key from the query,
+// and the policy from the path.
 func requestFromQuery(r *http.Request) (ratelimit.Request, error) {
 	query, err := httpapi.Query(r, "key")
 	if err != nil {
@@ -54,8 +54,8 @@ func requestsFromBody(r *http.Request) ([]ratelimit.Request, error) {
 	return requests, ratelimit.ValidateAll(requests)
 }
 
-// resolve reads the policy of a request and returns the check. If the cached policy may be
-// outdated, resolve marks the answer as degraded.
+// resolve reads the policy of a request and returns the check of the request under this policy. If
+// the cached policy may be outdated, resolve marks the answer as degraded.
 func (a *api) resolve(w http.ResponseWriter, r *http.Request, request ratelimit.Request) (ratelimit.Check, error) {
 	p, err := a.cache.Get(r.Context(), request.Policy)
 	if err != nil {

@@ -83,8 +83,8 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// The grammar of structured field lists (RFC 9651), reduced to the parts that the draft uses:
-// strings and integer parameters.
+// The grammar of structured field lists (RFC 9651), reduced to the parts that
+// draft-ietf-httpapi-ratelimit-headers-10 uses: strings and integer parameters.
 var (
 	policyList = regexp.MustCompile(`^"[^"\\]+";q=\d+;w=[1-9]\d*(, "[^"\\]+";q=\d+;w=[1-9]\d*)*$`)
 	limitItem  = regexp.MustCompile(`^"([^"\\]+)";r=(\d+);t=(\d+)$`)
@@ -92,7 +92,7 @@ var (
 
 func TestRateLimitHeaders(t *testing.T) {
 	t.Parallel()
-	t.Run("RateLimit and RateLimit-Policy: follow the draft", func(t *testing.T) {
+	t.Run("RateLimit and RateLimit-Policy: follow draft-ietf-httpapi-ratelimit-headers-10", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		burst := rule("burst", "token_bucket", 10, 1500)
@@ -120,7 +120,7 @@ func TestRateLimitHeaders(t *testing.T) {
 		require.Zero(t, remaining)
 		retry, err := strconv.Atoi(header.Get("Retry-After"))
 		require.NoError(t, err)
-		require.GreaterOrEqual(t, retry, reset, "never before t")
+		require.GreaterOrEqual(t, retry, reset, "Retry-After is never shorter than t")
 		require.InDelta(t, 3600, retry, 60)
 		_, _, _, header = check(429, 4)
 		require.Empty(t, header.Get("Retry-After"), "waiting cannot help")
@@ -167,7 +167,7 @@ func TestCheckAll(t *testing.T) {
 		require.EqualValues(t, 1, f.remaining(t, "middle", "k"), "charged once")
 	})
 
-	// When the retry time of a batch has passed, no check of the batch may deny the retry.
+	// After the retry time of a batch, a retry must be allowed by every check of the batch.
 	t.Run("several deny: the longest retry time is shown", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)
@@ -202,7 +202,7 @@ func TestPeekRefundReset(t *testing.T) {
 	require.EqualValues(t, 2, f.Want(t, 200, "POST", "/v1/limits/p/refund",
 		object{"key": key, "cost": 2}).Body["remaining"])
 	require.EqualValues(t, 5, f.Want(t, 200, "POST", "/v1/limits/p/refund",
-		object{"key": key, "cost": 10_000}).Body["remaining"], "never above the capacity")
+		object{"key": key, "cost": 10_000}).Body["remaining"], "a refund never exceeds the capacity")
 	f.Want(t, 200, "POST", "/v1/limits/p/check", object{"key": key, "cost": 5})
 	f.Want(t, 200, "DELETE", "/v1/limits/p"+query, nil)
 	require.EqualValues(t, 5, f.remaining(t, "p", key))

@@ -1,5 +1,5 @@
-// The function limit answers /v1/limits, /v1/policies and /v1/health, and is API Gateway's REQUEST
-// authorizer.
+// The Lambda function "limit" serves /v1/limits, /v1/policies and /v1/health. It can also be the
+// REQUEST authorizer of an API Gateway.
 package main
 
 import (

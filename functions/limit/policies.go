@@ -71,7 +71,8 @@ func (a *api) putPolicy(w http.ResponseWriter, r *http.Request) error {
 	return writePolicy(w, status, stored)
 }
 
-// policyFromBody reads a policy from the body. Its name is in the path; the body may repeat it.
+// policyFromBody reads a policy from the body. The name of the policy is in the path. The body can
+// omit it or contain the same name.
 func policyFromBody(r *http.Request) (policy.Policy, error) {
 	var d policy.Document
 	if err := httpapi.Decode(r, &d); err != nil {
@@ -81,7 +82,7 @@ func policyFromBody(r *http.Request) (policy.Policy, error) {
 	var f fault.Fields
 	name := r.PathValue("name")
 	if d.Name != nil && *d.Name != name {
-		f.Add("name", "must be absent or the name in the path, %q", name)
+		f.Add("name", "must be absent or equal to the name in the path, %q", name)
 	}
 	d.Name = &name
 	p, err := d.Normalize()
@@ -107,8 +108,8 @@ func (a *api) deletePolicy(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// condition reads the headers If-Match and If-None-Match (RFC 9110, section 13.1). If-Match is one
-// entity tag or *; If-None-Match is *.
+// condition reads the headers If-Match and If-None-Match (RFC 9110, section 13.1). If-Match can
+// hold one entity tag or "*". If-None-Match can hold only "*".
 func condition(r *http.Request) (dynamopolicy.Condition, error) {
 	var when dynamopolicy.Condition
 	if match := r.Header.Get("If-Match"); match != "" {

@@ -21,8 +21,8 @@ type backend interface {
 	Inspect(ctx context.Context, key lock.Key) (lock.State, error)
 }
 
-// backends are the stores of the deployment. A store that is not deployed is nil; redis is always
-// set.
+// backends are the stores of the deployment. A store that is not deployed is nil. The field
+// redis is always set.
 type backends struct{ redis, quorum, strong backend }
 
 type api struct {
@@ -47,7 +47,8 @@ func newAPI(b backends, log *slog.Logger, metrics *telemetry.Metrics) *httpapi.A
 	return router
 }
 
-// backendFor returns the store for a consistency, or an error for the field "consistency".
+// backendFor returns the store that the field "consistency" of a request selects, or an
+// invalid_request error for this field.
 func (a *api) backendFor(kind lock.Kind, consistency string) (backend, error) {
 	switch {
 	case consistency == "" || consistency == "redis":

@@ -126,7 +126,7 @@ func TestLifecycle(t *testing.T) {
 
 func TestAcquire(t *testing.T) {
 	t.Parallel()
-	t.Run("repeated: keeps the fence and the labels, and restarts the lease", func(t *testing.T) {
+	t.Run("repeated: keeps the fence, the owner and the metadata, and restarts the lease", func(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		first := f.Want(t, 200, "POST", report+"/acquire",

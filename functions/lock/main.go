@@ -1,4 +1,4 @@
-// The function lock answers /v1/locks and /v1/semaphores.
+// The Lambda function "lock" serves /v1/locks and /v1/semaphores.
 package main
 
 import (

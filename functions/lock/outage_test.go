@@ -26,9 +26,10 @@ type call struct {
 	reads          bool
 }
 
-// calls returns one call to every route with the given consistency. Their token holds the locks:
-// with any other token, the scripts would refuse without a write, and a read-only store would go
-// unnoticed. Reads come first, before the circuit breaker opens.
+// calls returns one call to every route with the given consistency. The calls have the token that
+// holds the locks: with any other token, a script refuses the call before it writes, and the test
+// would not notice that the store is read-only. Reads come first, because the failures of later
+// calls open the circuit breaker.
 func calls(consistency string) []call {
 	var reads, writes []call
 	for _, target := range []string{report, pool} {
@@ -128,9 +129,8 @@ func TestOutage(t *testing.T) {
 						// has released a lock, later calls answer 409.
 						require.Contains(t, []int{200, 204, 409}, a.Status, a.Text)
 					case name == "full" && strings.HasPrefix(c.target, pool):
-						// A full Redis refuses only the first write of a script. If a script
-						// deletes a key first, its later writes succeed, so acquiring a permit may
-						// succeed.
+						// A full Redis refuses a write only if the script has written nothing
+						// before. Acquiring a permit succeeds if its script deletes a key first.
 						require.NotEqual(t, 500, a.Status, a.Text)
 					default:
 						requireUnavailable(t, a)
@@ -140,7 +140,7 @@ func TestOutage(t *testing.T) {
 		}
 	})
 
-	t.Run("of DynamoDB: strong calls fail within 500 ms, others succeed", func(t *testing.T) {
+	t.Run("of DynamoDB: calls with consistency=strong fail within 500 ms, others succeed", func(t *testing.T) {
 		outage := func(t *testing.T) *fixture {
 			f := start(t)
 			f.loseDynamoDB(t)
@@ -150,7 +150,7 @@ func TestOutage(t *testing.T) {
 		outage(t).Want(t, 200, "POST", report+"/acquire", nil)
 	})
 
-	t.Run("of quorum nodes: calls succeed without one and fail within 500 ms without two", func(t *testing.T) {
+	t.Run("of quorum nodes: calls succeed without one node, and fail in 500 ms without two", func(t *testing.T) {
 		f, nodes := startAll(t, patience)
 		lease := f.Want(t, 200, "POST", report+"/acquire", object{"consistency": "quorum", "ttl_ms": 60_000})
 		require.NoError(t, nodes[0].Server.Kill())

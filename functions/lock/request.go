@@ -88,8 +88,8 @@ func keyOf(kind lock.Kind, r *http.Request) lock.Key {
 	return lock.Key{Kind: kind, Name: r.PathValue("name")}
 }
 
-// ttlOf converts ttl_ms. Package lock treats a TTL of 0 as not set. An explicit 0 therefore becomes
-// 1 ns, which package lock refuses as too short.
+// ttlOf converts the field ttl_ms to a duration. Package lock treats a TTL of 0 as not set. An
+// explicit 0 therefore becomes 1 ns, which package lock refuses as too short.
 func ttlOf(ms *int64) time.Duration {
 	switch {
 	case ms == nil:
@@ -101,8 +101,8 @@ func ttlOf(ms *int64) time.Duration {
 	}
 }
 
-// tokenOf converts token. Package lock treats an empty token as not set. An explicit "" therefore
-// becomes " ", which package lock refuses as too short.
+// tokenOf converts the field token of a request. Package lock treats an empty token as not set. An
+// explicit "" therefore becomes " ", which package lock refuses as too short.
 func tokenOf(token *string) string {
 	switch {
 	case token == nil:
@@ -114,8 +114,8 @@ func tokenOf(token *string) string {
 	}
 }
 
-// joinInvalid merges invalid_request errors into one that names each invalid field once. If one of
-// errs is any other error, joinInvalid returns that error instead.
+// joinInvalid merges invalid_request errors into one error that names each invalid field once. If
+// one of errs is not an invalid_request error, joinInvalid returns that error alone.
 func joinInvalid(errs ...error) error {
 	var all fault.Fields
 	for _, err := range errs {

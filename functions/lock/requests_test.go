@@ -63,47 +63,47 @@ func TestInvalidRequest(t *testing.T) {
 			"a negative ttl":            {"ttl_ms", -10_000, timed},
 			"a ttl over an hour":        {"ttl_ms", 3_600_001, timed},
 			"a ttl that would overflow": {"ttl_ms", int64(1<<63 - 1), timed},
-			// converted to nanoseconds, this value overflows 64 bits and becomes 10.4 s
-			"a ttl that would overflow into the range": {"ttl_ms", int64(18_446_744_073_720), timed},
-			"a ttl with a fraction":                    {"ttl_ms", 1000.5, timed},
-			"a ttl in quotes":                          {"ttl_ms", "1000", timed},
-			"a negative wait":                          {"wait_ms", -1, acquires},
-			"a wait over 20 s":                         {"wait_ms", 20_001, acquires},
-			"a wait that would overflow":               {"wait_ms", int64(-1 << 63), acquires},
-			"an empty token":                           {"token", "", tokens},
-			"a token of 15 characters":                 {"token", strings.Repeat("t", 15), tokens},
-			"a token of 129 characters":                {"token", strings.Repeat("t", 129), tokens},
-			"a token with a space":                     {"token", "sixteen letters and", tokens},
-			"a token with a line break":                {"token", "sixteen\nletters\nand", tokens},
-			"a token that is not ASCII":                {"token", strings.Repeat("ä", 16), tokens},
-			"a token that is a number":                 {"token", 1_234_567_890_123_456, tokens},
-			"an owner of 257 bytes":                    {"owner", strings.Repeat("o", 257), acquires},
-			"an owner with a line break":               {"owner", "ann\nbob", acquires},
-			"an owner with a NUL":                      {"owner", "ann\x00", acquires},
-			"an unknown mode":                          {"mode", "Exclusive", acquires[:1]},
-			"a mode for a semaphore":                   {"mode", "shared", acquires[1:]},
-			"metadata that is an array":                {"metadata", []int{1}, acquires},
-			"metadata that is a string":                {"metadata", "{}", acquires},
+			// converted to nanoseconds, this value overflows 64 bits and becomes 10 s
+			"a ttl that would overflow to a valid time": {"ttl_ms", int64(18_446_744_083_710), timed},
+			"a ttl with a fraction":                     {"ttl_ms", 1000.5, timed},
+			"a ttl in quotes":                           {"ttl_ms", "1000", timed},
+			"a negative wait":                           {"wait_ms", -1, acquires},
+			"a wait over 20 s":                          {"wait_ms", 20_001, acquires},
+			"a wait that would overflow":                {"wait_ms", int64(-1 << 63), acquires},
+			"an empty token":                            {"token", "", tokens},
+			"a token of 15 characters":                  {"token", strings.Repeat("t", 15), tokens},
+			"a token of 129 characters":                 {"token", strings.Repeat("t", 129), tokens},
+			"a token with a space":                      {"token", "sixteen letters and", tokens},
+			"a token with a line break":                 {"token", "sixteen\nletters\nand", tokens},
+			"a token that is not ASCII":                 {"token", strings.Repeat("ä", 16), tokens},
+			"a token that is a number":                  {"token", 1_234_567_890_123_456, tokens},
+			"an owner of 257 bytes":                     {"owner", strings.Repeat("o", 257), acquires},
+			"an owner with a line break":                {"owner", "ann\nbob", acquires},
+			"an owner with a NUL":                       {"owner", "ann\x00", acquires},
+			"an unknown mode":                           {"mode", "Exclusive", acquires[:1]},
+			"a mode for a semaphore":                    {"mode", "shared", acquires[1:]},
+			"metadata that is an array":                 {"metadata", []int{1}, acquires},
+			"metadata that is a string":                 {"metadata", "{}", acquires},
 			"metadata of 1025 bytes": {"metadata", object{"k": strings.Repeat("m", 1025-len(`{"k":""}`))},
 				acquires},
-			"a capacity for a lock":         {"capacity", 1, acquires[:1]},
-			"a capacity of zero":            {"capacity", 0, acquires[1:]},
-			"a negative capacity":           {"capacity", -1, acquires[1:]},
-			"a capacity over 10 000":        {"capacity", 10_001, acquires[1:]},
-			"an unknown consistency":        {"consistency", "eventual", tokens},
-			"a quorum that is not deployed": {"consistency", "quorum", tokens},
-			"a table that is not deployed":  {"consistency", "strong", tokens},
-			"an unknown field":              {"ttl", 1000, tokens},
-			"a field in capitals":           {"TTL_MS", 1000, tokens},
-			"an owner for a holder":         {"owner", "ann", slices.Concat(renews, releases)},
-			"a ttl for a release":           {"ttl_ms", 1000, releases},
+			"a capacity for a lock":               {"capacity", 1, acquires[:1]},
+			"a capacity of zero":                  {"capacity", 0, acquires[1:]},
+			"a negative capacity":                 {"capacity", -1, acquires[1:]},
+			"a capacity over 10 000":              {"capacity", 10_001, acquires[1:]},
+			"an unknown consistency":              {"consistency", "eventual", tokens},
+			"a quorum that is not deployed":       {"consistency", "quorum", tokens},
+			"a table that is not deployed":        {"consistency", "strong", tokens},
+			"an unknown field":                    {"ttl", 1000, tokens},
+			"a field in capitals":                 {"TTL_MS", 1000, tokens},
+			"an owner for a renewal or a release": {"owner", "ann", slices.Concat(renews, releases)},
+			"a ttl for a release":                 {"ttl_ms", 1000, releases},
 		} {
 			for _, route := range tc.routes {
 				t.Run(name+", "+route, func(t *testing.T) {
 					body := with(routes()[route], tc.field, tc.value)
 					a := f.WantProblem(t, 400, "invalid_request", "POST", route, body)
 					require.Equal(t, []string{tc.field}, a.InvalidFields(t))
-					require.NotContains(t, a.Header, "Retry-After", "the same request never succeeds")
+					require.NotContains(t, a.Header, "Retry-After", "waiting does not make the request valid")
 				})
 			}
 		}
@@ -114,7 +114,7 @@ func TestInvalidRequest(t *testing.T) {
 		t.Parallel()
 		f := start(t)
 		for name, tc := range map[string]struct{ body, field string }{
-			"cut off":               {`{"token":`, "token"},
+			"a truncated body":      {`{"token":`, "token"},
 			"not JSON":              {`token`, "body"},
 			"an array":              {`[]`, "body"},
 			"null":                  {`null`, "body"},

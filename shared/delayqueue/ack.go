@@ -43,7 +43,7 @@ func (q *Queues) acknowledge(ctx context.Context, queue, id string, mode ackMode
 	o NackOptions) (Info, error) {
 	var f fault.Fields
 	if attempt < 1 || attempt > MaxAttempts {
-		f.Add("attempt", "is required and must be the attribute sluice-attempt of the message, 1 to %d", MaxAttempts)
+		f.Add("attempt", "is required: send the value of the message attribute sluice-attempt, 1 to %d", MaxAttempts)
 	}
 	delayMS := ""
 	if o.Delay != nil {

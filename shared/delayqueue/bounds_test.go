@@ -80,7 +80,7 @@ func TestJobNormalize_bounds(t *testing.T) {
 			accepted: []func(*Job){
 				func(j *Job) { j.ExpiresAt = now.Add(MaxDelay) },
 				func(j *Job) { j.RunAt, j.ExpiresAt = now, now.Add(ms) },
-				func(j *Job) { j.Delay, j.ExpiresAt = time.Hour, now }, // only a claim compares them, by Redis' clock
+				func(j *Job) { j.Delay, j.ExpiresAt = time.Hour, now }, // Normalize does not compare these two
 			},
 			refused: []func(*Job){
 				func(j *Job) { j.ExpiresAt = now.Add(MaxDelay + time.Minute) },

@@ -36,13 +36,13 @@ type Claims struct {
 	// Now is the time of the claim by Redis' clock.
 	Now time.Time
 	// NextDue is the due time of the shard's next job, or the end of the pause if the queue is
-	// paused. It is the zero time if there is none.
+	// paused. It is the zero time if no job is scheduled, or if only Resume ends the pause.
 	NextDue time.Time
 	// Paused reports whether the queue is paused. If so, Jobs is empty.
 	Paused bool
 }
 
-// Claim claims up to limit due jobs of a shard, and starts an attempt of each. limit is 1 to
+// Claim claims up to limit due jobs of a shard, and starts an attempt of each. The limit is 1 to
 // MaxBatch. The caller sends the jobs and calls Accept or Requeue before the lease ends; otherwise
 // Maintain reschedules them. A due job whose ExpiresAt has passed becomes expired and is not
 // returned. Errors: [ErrInvalid], [ErrUnavailable].
@@ -66,8 +66,8 @@ func (q *Queues) Claim(ctx context.Context, queue string, shard, limit int, leas
 		claims.NextDue = fromUnixMS(next)
 	}
 	for row := rows[3:]; len(row) >= 2; row = row[2:] {
-		// Skip an unreadable record, so that it does not block the other jobs. Its leases lapse,
-		// and after MaxLapses of them the job becomes dead.
+		// Skip an unreadable record, so that it does not block the other jobs. The job's leases
+		// then lapse, and after MaxLapses lapses the job becomes dead.
 		if job, err := q.parseClaimed(shard, text(row[0]), text(row[1])); err == nil {
 			claims.Jobs = append(claims.Jobs, job)
 		}
@@ -133,10 +133,10 @@ type Refused struct {
 	Poison bool
 }
 
-// Requeue ends the claims of jobs of one shard that SQS did not accept. It schedules each job again
-// without counting the attempt, and makes poison jobs dead. It returns the jobs whose claim was
-// lost after their lease lapsed, and does not change these jobs. Errors: [ErrInvalid],
-// [ErrUnavailable].
+// Requeue ends the claims of jobs that SQS did not accept. All jobs must be in the given shard.
+// Requeue makes poison jobs dead. It schedules the other jobs again, and does not count the
+// attempt. It returns the jobs whose claim was lost after their lease lapsed, and does not change
+// these jobs. Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) Requeue(ctx context.Context, queue string, shard int,
 	refused []Refused) (lost []Claimed, err error) {
 	var f fault.Fields
@@ -165,7 +165,8 @@ func (q *Queues) Requeue(ctx context.Context, queue string, shard int,
 	return lostClaims(jobs, rows)
 }
 
-// lostClaims returns the jobs whose row is 0: their claim is no longer the newest.
+// lostClaims returns the jobs whose row in a script's reply is 0: their claim is no longer the
+// newest.
 func lostClaims(jobs []Claimed, rows []any) (lost []Claimed, err error) {
 	if len(rows) != len(jobs) {
 		return nil, fmt.Errorf("unexpected reply from a queue script: %v", rows)

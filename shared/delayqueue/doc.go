@@ -3,7 +3,8 @@
 //
 // A job is in exactly one of five places: due, leased, awaiting its acknowledgement, dead or done.
 // A single script makes each move between two places, so exactly one of two concurrent moves of a
-// job succeeds. Redis' clock decides when a job is due: no job is claimed earlier.
+// job succeeds. A job is due when Redis' clock reaches its due time, and is never claimed before
+// then.
 //
 // # Usage
 //

@@ -14,7 +14,8 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// Push enqueues one job and returns the Enqueued and Err of its [Result]; see [Queues.Enqueue].
+// Push enqueues one job, like [Queues.Enqueue]. It returns the fields Enqueued and Err of the
+// [Result].
 func (q *Queues) Push(ctx context.Context, queue string, job Job) (Enqueued, error) {
 	result := q.Enqueue(ctx, queue, []Job{job})[0]
 	return result.Enqueued, result.Err
@@ -86,9 +87,9 @@ func fail(results []*Result, err error) {
 	}
 }
 
-// findElsewhere finds jobs that exist in a shard of an earlier shard count: a new shard count does
-// not move existing jobs. The lookups take one round trip, or none if the shard count has never
-// changed.
+// findElsewhere looks up the IDs of the pending jobs in their shards under other shard counts,
+// because a new shard count does not move existing jobs. It returns the existing jobs by ID. The
+// lookups take one round trip, or none if the shard count has never changed.
 func (q *Queues) findElsewhere(ctx context.Context, queue string, pending []*Result) (map[string]Info, error) {
 	if _, err := q.allShards(ctx); err != nil {
 		return nil, err

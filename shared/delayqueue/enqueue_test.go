@@ -29,7 +29,7 @@ func TestEnqueue(t *testing.T) {
 		require.True(t, results[1].Enqueued.Duplicate)
 		require.Equal(t, []string{"payload"}, invalidFields(t, results[2].Err))
 		require.Equal(t, "invalid", results[2].Job.ID)
-		require.True(t, results[3].Enqueued.Duplicate, "the batch has the same ID earlier")
+		require.True(t, results[3].Enqueued.Duplicate, "an earlier job of the batch has the same ID")
 		require.ErrorIs(t, results[4].Err, ErrPayloadTooLarge)
 		require.NoError(t, results[5].Err)
 		require.NotEmpty(t, results[5].Job.ID)
@@ -60,9 +60,9 @@ func TestEnqueue(t *testing.T) {
 		}, 5*time.Second, time.Millisecond)
 	})
 
-	// hyperf #5259 and laravel #27862: the payload was the member of the set, so a job overwrote an
-	// earlier job with an equal payload.
-	t.Run("equal payloads are different jobs", func(t *testing.T) {
+	// hyperf #5259 and laravel #27862: the payload was the member of the sorted set, so a job
+	// overwrote an earlier job with an equal payload.
+	t.Run("jobs with equal payloads are separate jobs", func(t *testing.T) {
 		t.Parallel()
 		q := newQueues(t, redistest.Single(t), Config{})
 		for _, id := range []string{"a", "b"} {
@@ -107,7 +107,7 @@ func TestEnqueue(t *testing.T) {
 	})
 
 	// bullmq #2734: a delayed job took 2.2 KB of Redis memory.
-	t.Run("a pending job of 200 bytes takes less than 600", func(t *testing.T) {
+	t.Run("a pending job of 200 bytes takes less than 600 bytes of memory", func(t *testing.T) {
 		t.Parallel()
 		r := redistest.Single(t)
 		q := newQueues(t, r, Config{})

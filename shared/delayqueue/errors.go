@@ -30,7 +30,7 @@ func conflict(h *header) error {
 		h.state, h.attempt).With("state", h.state).With("attempt", h.attempt)
 }
 
-// checkQueue returns [ErrInvalid] for a queue name that is not valid in a key.
+// checkQueue returns [ErrInvalid] for an invalid queue name.
 func checkQueue(queue string) error {
 	if !fault.ValidName(queue) {
 		return fault.Invalid("queue", fault.NameMessage)

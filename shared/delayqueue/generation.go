@@ -9,10 +9,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Dispatchers use generations to hand over. A starting dispatcher takes a number that is higher
-// than all earlier generations. Once it claims jobs, it stores this number with each heartbeat. A
-// dispatcher that reads a higher generation than its own may stop, because the newer dispatcher is
-// running.
+// A newer dispatcher takes over from an older one. Each dispatcher has a number, its generation. A
+// starting dispatcher gets a higher generation than all earlier dispatchers. Once it claims jobs,
+// it stores its generation with each heartbeat. When the older dispatcher reads a higher generation
+// than its own, it can stop, because the newer dispatcher is running.
 
 // Keys of the dispatchers, all in one hash slot.
 const (

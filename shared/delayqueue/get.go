@@ -30,8 +30,8 @@ func (q *Queues) Get(ctx context.Context, queue, id string) (Info, error) {
 	})
 }
 
-// find calls try for each shard that may contain the job, until try returns anything except
-// [ErrNotFound].
+// find calls the function try for each shard that may contain the job. It stops at the first result
+// other than [ErrNotFound].
 func (q *Queues) find(ctx context.Context, queue, id string, try func(shard int) (Info, error)) (Info, error) {
 	if err := checkJobName(queue, id); err != nil {
 		return Info{}, err

@@ -62,7 +62,8 @@ func newQueues(t testing.TB, r *redistest.Redis, cfg Config) *Queues {
 	return q
 }
 
-// where returns the sorted sets that contain the ID, over all shards, and the job's record.
+// where looks for a job in all shards. It returns the names of the sorted sets that contain the
+// job's ID, and the job's record.
 func where(t testing.TB, client redis.UniversalClient, queue string, shards int,
 	id string) (places []string, record string) {
 	t.Helper()

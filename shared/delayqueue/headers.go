@@ -17,7 +17,7 @@ func checkHeaders(f *fault.Fields, headers map[string]string) {
 		return
 	}
 	if len(headers) > MaxHeaders {
-		f.Add("headers", "must be at most %d", MaxHeaders)
+		f.Add("headers", "must have at most %d entries", MaxHeaders)
 		return
 	}
 	size := 0
@@ -28,7 +28,7 @@ func checkHeaders(f *fault.Fields, headers map[string]string) {
 		}
 	}
 	if size > MaxHeaderBytes {
-		f.Add("headers", "must be at most %d bytes together", MaxHeaderBytes)
+		f.Add("headers", "must be at most %d bytes in total", MaxHeaderBytes)
 	}
 }
 

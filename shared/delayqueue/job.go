@@ -70,8 +70,8 @@ const (
 	// MaxFIFOID is the maximum length of a job ID on a FIFO queue. The deduplication ID consists of
 	// the job ID, the attempt and the number of redrives, and SQS limits it to 128 characters.
 	MaxFIFOID = 116
-	// MaxBatch is the maximum of the argument limit of Claim and Maintain, and the maximum number
-	// of IDs of one Redrive.
+	// MaxBatch is the maximum of the limits that callers pass to Claim and Maintain, and the
+	// maximum number of IDs of one Redrive.
 	MaxBatch = 500
 	// MaxPage is the maximum number of jobs on a page of List.
 	MaxPage = 200
@@ -89,8 +89,9 @@ type Job struct {
 	ID string
 	// Payload is valid JSON of up to MaxPayload bytes, nested up to MaxPayloadDepth deep. Required.
 	Payload json.RawMessage
-	// RunAt is the due time, at most MaxDelay from now. It is rounded up to a whole millisecond.
-	// The zero time means Delay from now, by Redis' clock. A time in the past means now.
+	// RunAt is the due time, at most MaxDelay from now. It is rounded up to a whole millisecond. If
+	// it is the zero time, the job is due after Delay, by Redis' clock. A time in the past means
+	// now.
 	RunAt time.Time
 	// Delay is the time until the job is due, rounded up to a whole millisecond: 0 to MaxDelay.
 	// RunAt and Delay must not both be set.
@@ -117,7 +118,8 @@ type Job struct {
 	// Trace is the W3C traceparent (https://www.w3.org/TR/trace-context/) of the message. Normalize
 	// removes an invalid value.
 	Trace string
-	// Durable reports whether the outbox also keeps the job until it is sent.
+	// Durable marks a job that the outbox also keeps until it is sent. Queues only stores the mark;
+	// package jobs writes the job to the outbox.
 	Durable bool
 }
 
@@ -176,7 +178,8 @@ type Result struct {
 type Info struct {
 	ID    string
 	State State
-	// RunAt is the due time of the current attempt.
+	// RunAt is the due time of the current attempt or, if the job is scheduled, of its next
+	// attempt.
 	RunAt time.Time
 	// DispatchedAt is the time at which SQS accepted the latest attempt, or the zero time if SQS
 	// has accepted none.

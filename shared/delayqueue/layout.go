@@ -75,8 +75,8 @@ func (q *Queues) AllShards() int {
 }
 
 // allShards returns the result of AllShards. It calls Register first if the shard counts are not
-// cached or are too old. If Register fails, it uses the old counts, because a Redis that is out of
-// memory can still be read.
+// cached or are too old. If Register fails, allShards uses the old counts, because a Redis that is
+// out of memory rejects the write of Register but can still be read.
 func (q *Queues) allShards(ctx context.Context) (int, error) {
 	if !q.registered() {
 		if err := q.Register(ctx); err != nil && q.layoutCount() == 0 {
@@ -117,8 +117,8 @@ func (q *Queues) eachShard(ctx context.Context, do func(ctx context.Context, sha
 // shardOf returns the shard of a new job.
 func (q *Queues) shardOf(id string) int { return shardOf(id, q.cfg.Shards) }
 
-// candidates returns the shards that may contain a job: first its shard by the current shard count,
-// then its shards by the other shard counts.
+// candidates returns the shards that may contain a job: first its shard under the current shard
+// count, then its shards under the other shard counts.
 func (q *Queues) candidates(id string) []int {
 	out := []int{q.shardOf(id)}
 	q.layouts.mu.RLock()

@@ -12,8 +12,8 @@ import (
 const (
 	// defaultPage is the default of [ListOptions.Limit].
 	defaultPage = 50
-	// maxEmptyReads is the maximum number of reads for one page that find no job in the requested
-	// state.
+	// maxEmptyReads is the number of reads without a job in the requested state after which List
+	// ends a page.
 	maxEmptyReads = 4
 )
 
@@ -50,10 +50,10 @@ func (o *ListOptions) normalize() error {
 }
 
 // List returns one page of jobs, shard by shard. Within a shard, jobs of the same state are sorted
-// by time. The cost of a page does not depend on the length of the queue. If few finished jobs are
-// in the requested state, a page may therefore be short or empty although a further page follows. A
-// job whose state changes between two pages may be listed twice or not at all. Errors:
-// [ErrInvalid], [ErrUnavailable].
+// by time. The cost of a page does not depend on the length of the queue: List ends a page after a
+// few reads that find no job in the requested state. A page may therefore be short or empty
+// although a further page follows. A job whose state changes between two pages may be listed twice
+// or not at all. Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) List(ctx context.Context, queue string, o ListOptions) (Page, error) {
 	if err := checkQueue(queue); err != nil {
 		return Page{}, err
@@ -115,8 +115,8 @@ func setsOf(p place, state State) []string {
 }
 
 // listSet reads the next members of one set and returns up to limit jobs in the requested state. It
-// moves at past the members that it has read. more reports whether the set may have further
-// members.
+// advances the cursor past the members that it has read. The result more reports whether the set
+// may have further members.
 func (q *Queues) listSet(ctx context.Context, queue, set string, state State, limit int,
 	at *cursor) (found []Info, more bool, err error) {
 	count := limit

@@ -44,7 +44,7 @@ type machine struct {
 	t      *testing.T
 	q      *clocked
 	queue  string
-	claims map[string][]Claimed // all claims, including lost claims
+	claims map[string][]Claimed // all claims of each job ID, including lost claims
 }
 
 var ids = []string{"a", "b", "c", "d"}
@@ -124,8 +124,8 @@ func (m *machine) requeues(rt *rapid.T) {
 	require.Equal(rt, m.requeue(c.ID, int(c.Claim), delay, poison, "refused"), len(lost) == 0)
 }
 
-// outcome checks the error of a call: not found if the job does not exist, a conflict if fits is
-// false, and nil otherwise.
+// outcome checks the error of a call. The error must be JobNotFound if the job does not exist,
+// JobConflict if the argument fits is false, and nil otherwise.
 func outcome(rt *rapid.T, j *modelJob, fits bool, err error) {
 	switch {
 	case j == nil:

@@ -23,8 +23,8 @@ type Maintained struct {
 
 // Maintain reschedules the jobs of a shard whose lease has lapsed, and ends attempts that were not
 // acknowledged in time. It removes finished jobs after their dedup window and dead jobs after their
-// retention. It processes up to limit jobs of each of these four kinds: 1 to MaxBatch. Errors:
-// [ErrInvalid], [ErrUnavailable].
+// retention. It processes up to limit jobs of each of these four kinds. The limit is 1 to MaxBatch.
+// Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) Maintain(ctx context.Context, queue string, shard, limit int) (Maintained, error) {
 	var f fault.Fields
 	checkShard(&f, queue, shard)

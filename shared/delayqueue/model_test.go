@@ -2,9 +2,9 @@ package delayqueue
 
 import "fmt"
 
-// modelJob is a job as docs/jobs.md describes it. until is the time at which its state may change:
-// its due time, the end of its lease, its acknowledgement deadline, or the end of its dedup window
-// or retention.
+// modelJob is a job as docs/jobs.md describes it. The field until is the time at which the job's
+// state may change: its due time, the end of its lease, its acknowledgement deadline, or the end of
+// its dedup window or retention.
 type modelJob struct {
 	state                       State
 	attempt, max, claims, lapse int
@@ -24,7 +24,7 @@ const (
 type model struct {
 	now    int64
 	jobs   map[string]*modelJob
-	paused int64 // 0: not paused; -1: until Resume; otherwise the end of the pause
+	paused int64 // 0: not paused; -1: paused until Resume; otherwise the end of the pause
 }
 
 func (m *model) enqueue(id string, delay, expires int64, attempts int, ack, backoff int64,
@@ -72,7 +72,7 @@ func (m *model) claim() map[string]int {
 	return out
 }
 
-// holds reports whether the job is still claimed and claim is its newest claim.
+// holds reports whether the job is still claimed and the given claim is its newest.
 func (m *model) holds(id string, claim int) bool {
 	j := m.jobs[id]
 	return j != nil && j.state == Dispatching && j.claims == claim

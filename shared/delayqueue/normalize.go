@@ -120,7 +120,7 @@ func (b *Backoff) normalize(f *fault.Fields) {
 		b.Multiplier = standard.Multiplier
 	}
 	if b.Multiplier = math.Round(b.Multiplier*1000) / 1000; !(b.Multiplier >= 1 && b.Multiplier <= MaxMultiplier) {
-		f.Add("backoff.multiplier", "must be 1 to %d", MaxMultiplier) // also for NaN
+		f.Add("backoff.multiplier", "must be 1 to %d", MaxMultiplier) // the condition also rejects NaN
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// valid returns a minimal valid job, changed by set.
+// valid returns a minimal valid job after the function set has changed it.
 func valid(set func(*Job)) Job {
 	j := Job{ID: "a", Payload: []byte(`{}`)}
 	set(&j)
@@ -201,19 +201,19 @@ func TestChangeNormalize(t *testing.T) {
 		change  Change
 		refused []string
 	}{
-		"nothing to change":        {Change{}, []string{"body"}},
-		"delay at its minimum":     {Change{Delay: new(time.Duration)}, nil},
-		"delay under its minimum":  {Change{Delay: new(-time.Millisecond)}, []string{"delay_ms"}},
-		"delay at its maximum":     {Change{Delay: new(MaxDelay)}, nil},
-		"delay over its maximum":   {Change{Delay: new(MaxDelay + 1)}, []string{"delay_ms"}},
-		"run_at at its maximum":    {Change{RunAt: now.Add(MaxDelay)}, nil},
-		"run_at over its maximum":  {Change{RunAt: now.Add(MaxDelay + time.Minute)}, []string{"run_at"}},
-		"run_at and a delay":       {Change{RunAt: now, Delay: new(time.Second)}, []string{"run_at"}},
-		"payload":                  {Change{Payload: []byte("null")}, nil},
-		"payload that is not JSON": {Change{Payload: []byte("{")}, []string{"payload"}},
-		"payload at its depth":     {Change{Payload: []byte(nested(MaxPayloadDepth))}, nil},
-		"payload over its depth":   {Change{Payload: []byte(nested(MaxPayloadDepth + 1))}, []string{"payload"}},
-		"payload and due time": {
+		"nothing to change":          {Change{}, []string{"body"}},
+		"delay at its minimum":       {Change{Delay: new(time.Duration)}, nil},
+		"delay under its minimum":    {Change{Delay: new(-time.Millisecond)}, []string{"delay_ms"}},
+		"delay at its maximum":       {Change{Delay: new(MaxDelay)}, nil},
+		"delay over its maximum":     {Change{Delay: new(MaxDelay + 1)}, []string{"delay_ms"}},
+		"run_at at its maximum":      {Change{RunAt: now.Add(MaxDelay)}, nil},
+		"run_at over its maximum":    {Change{RunAt: now.Add(MaxDelay + time.Minute)}, []string{"run_at"}},
+		"run_at and a delay":         {Change{RunAt: now, Delay: new(time.Second)}, []string{"run_at"}},
+		"payload":                    {Change{Payload: []byte("null")}, nil},
+		"payload that is not JSON":   {Change{Payload: []byte("{")}, []string{"payload"}},
+		"payload at maximum depth":   {Change{Payload: []byte(nested(MaxPayloadDepth))}, nil},
+		"payload over maximum depth": {Change{Payload: []byte(nested(MaxPayloadDepth + 1))}, []string{"payload"}},
+		"invalid payload and delay": {
 			Change{Payload: []byte("{"), Delay: new(-time.Hour)}, []string{"delay_ms", "payload"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/sluicehq/sluice/shared/instant"
 )
 
-// RecordSent records that SQS accepted the first attempt of an outbox job at sentAt, so that Redis
-// does not send the job again. If Redis has the job and its state is not Scheduled, RecordSent
+// RecordSent records that SQS accepted the first attempt of an outbox job at sentAt, so that the
+// job is not sent again from Redis. If Redis has the job and its state is not Scheduled, RecordSent
 // changes nothing. Errors: [ErrInvalid], [ErrUnavailable].
 func (q *Queues) RecordSent(ctx context.Context, queue string, j Job, sentAt time.Time) error {
 	state, timeout := "d", ""
@@ -55,7 +55,7 @@ func (q *Queues) recordOutcome(ctx context.Context, queue string, j *Job, header
 	}
 
 	shards := q.candidates(j.ID)
-	for _, shard := range shards[1:] { // the job's shards by other shard counts
+	for _, shard := range shards[1:] { // the job's shards under other shard counts
 		if stored, err := store(shard, "0"); stored || err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ func pauseMark(queue string, shard int) string { return placeOf(queue, shard).pa
 // Pause describes whether a queue is paused.
 type Pause struct {
 	Paused bool
-	// Until is the end of the pause. The zero time means that Resume ends it.
+	// Until is the end of the pause. The zero time means that only Resume ends it.
 	Until time.Time
 }
 

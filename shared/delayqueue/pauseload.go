@@ -20,12 +20,12 @@ const maxPauseRaces = 8
 // ReadPause reads the pause of a queue from a durable store.
 type ReadPause func(ctx context.Context) (Pause, error)
 
-// CurrentPause returns the pause of a shard's queue at the time now, by Redis' clock. If Redis has
-// lost the pause, CurrentPause calls read and stores the result.
+// CurrentPause returns the pause that a shard's queue has at the given time by Redis' clock. If
+// Redis has lost the pause, CurrentPause calls the function read and stores the result in Redis.
 //
 // A deployment that stores pauses outside of Redis calls CurrentPause after each Claim, and
-// requeues the jobs if the queue is paused. The reason is that Claim returns jobs of paused queues
-// after Redis has lost its data. Errors: the errors of read, [ErrUnavailable].
+// requeues the jobs if the queue is paused, because Claim returns jobs of paused queues after Redis
+// has lost its data. Errors: the errors of the function read, [ErrUnavailable].
 func (q *Queues) CurrentPause(ctx context.Context, queue string, shard int, now time.Time,
 	read ReadPause) (Pause, error) {
 	for range maxPauseRaces {
@@ -43,7 +43,7 @@ func (q *Queues) CurrentPause(ctx context.Context, queue string, shard int, now 
 	return Pause{}, tooManyPauseRaces()
 }
 
-// at returns p, or the zero Pause if p has ended by now.
+// at returns p, or the zero Pause if p ends at or before the given time.
 func (p Pause) at(now time.Time) Pause {
 	if !p.Until.IsZero() && !p.Until.After(now) {
 		return Pause{}
@@ -51,8 +51,8 @@ func (p Pause) at(now time.Time) Pause {
 	return p
 }
 
-// storedPause reads the pause of a shard from Redis. stored is false if Redis may have lost the
-// pause.
+// storedPause reads the pause of a shard from Redis. The result stored is false if Redis may have
+// lost the pause.
 func (q *Queues) storedPause(ctx context.Context, queue string, shard int) (pause Pause, stored bool, err error) {
 	var values []any
 	err = q.conn.Do(ctx, func(ctx context.Context) (err error) {
@@ -73,9 +73,9 @@ func tooManyPauseRaces() error {
 	return fault.Unavailable("redis", errors.New("other processes keep changing the pause of the queue"))
 }
 
-// ReloadPause calls read and stores the pause in all shards of a queue. A deployment that stores
-// pauses outside of Redis calls ReloadPause after each change of a pause. Errors: the errors of
-// read, [ErrUnavailable].
+// ReloadPause calls the function read and stores the pause in all shards of a queue. A deployment
+// that stores pauses outside of Redis calls ReloadPause after each change of a pause. Errors: the
+// errors of the function read, [ErrUnavailable].
 func (q *Queues) ReloadPause(ctx context.Context, queue string, read ReadPause) error {
 	shards, err := q.allShards(ctx)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 // rounds is the number of repetitions of each race.
 const rounds = 60
 
-// race calls prepare and then runs a and b concurrently on the same job. a and b report whether
-// they succeeded, and judge checks the two results. Afterwards the job must be in exactly one
-// place.
+// race calls the function prepare, and then runs the functions a and b concurrently on the same
+// job. Both functions report whether they succeeded, and the function judge checks their results.
+// Afterwards the job must be in exactly one place.
 func race(t *testing.T, cfg Config, prepare func(q *Queues, queue, id string), a,
 	b func(q *Queues, queue, id string) bool, judge func(q *Queues, queue, id string, aWon, bWon bool)) {
 	t.Helper()
@@ -152,7 +152,7 @@ func TestRace(t *testing.T) {
 			if pruned {
 				_, err := q.Get(context.Background(), queue, id)
 				require.ErrorIs(t, err, ErrNotFound)
-				put(t, q, queue, simple(id, 0)) // the ID is free again, and race requires a job
+				put(t, q, queue, simple(id, 0)) // the ID is free again; race requires that its job exists
 				return
 			}
 			require.True(t, redriven, "one of the two calls wins")

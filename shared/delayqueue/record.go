@@ -15,7 +15,7 @@ import (
 //	<header>
 //	<last error>
 //	<JSON of group and headers, or nothing>
-//	<payload: JSON, or zstdMark and zstd>
+//	<payload: JSON, or zstdMark and the JSON compressed by zstd>
 //
 // The header is
 //
@@ -33,7 +33,7 @@ import (
 //	T<traceparent>
 
 // attributes is the third part of a record. Together with the payload, it is the content of a job.
-// [Enqueued.Differs] compares the content only, and not the trace.
+// [Enqueued.Differs] compares only the content.
 type attributes struct {
 	Group   string            `json:"g,omitempty"`
 	Headers map[string]string `json:"h,omitempty"`
@@ -114,8 +114,8 @@ func (c *codec) decode(id, record string) (header, Info, error) {
 	return h, info, nil
 }
 
-// oneLine converts an error's text for a record: to one line of valid UTF-8, truncated to MaxError
-// bytes.
+// oneLine converts an error's text to the form in a record: one line of valid UTF-8, at most
+// MaxError bytes long.
 func oneLine(s string) string {
 	s = strings.ToValidUTF8(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

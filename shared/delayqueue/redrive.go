@@ -11,7 +11,9 @@ const defaultRedrive = 1000
 
 // RedriveOptions select the dead jobs to redrive.
 type RedriveOptions struct {
-	// IDs are the IDs of the jobs to redrive: 1 to MaxBatch. Nil selects the oldest dead jobs.
+	// IDs are the IDs of the jobs to redrive: 1 to MaxBatch. If IDs is nil, Redrive selects up to
+	// Limit dead jobs. It takes the shards in sequence, and within a shard the jobs that died
+	// first.
 	IDs []string
 	// Limit is the maximum number of dead jobs to redrive if IDs is nil: 1 to MaxRedrive. The
 	// default is 1000. IDs and Limit must not both be set.
@@ -38,9 +40,10 @@ func (o *RedriveOptions) normalize() error {
 	return f.Err()
 }
 
-// Redrive schedules dead jobs again. They are due now, start at attempt 0, and have no ExpiresAt.
-// Redrive returns the number of jobs that it moved, also if it returns an error. It skips the IDs
-// of jobs that are not dead. Errors: [ErrInvalid], [ErrUnavailable].
+// Redrive schedules dead jobs again. The jobs are due now, their attempts are counted from 0 again,
+// and they no longer expire. Redrive returns the number of jobs that it moved, even if it also
+// returns an error. It skips the IDs of jobs that are not dead. Errors: [ErrInvalid],
+// [ErrUnavailable].
 func (q *Queues) Redrive(ctx context.Context, queue string, o RedriveOptions) (moved int64, err error) {
 	if err := checkQueue(queue); err != nil {
 		return 0, err

@@ -15,7 +15,8 @@ type scripts struct {
 	enqueue, claim, accept, requeue, ack, change, maintain, stats, redrive, recordSent, takeOver redisconn.Script
 }
 
-// loadScripts returns the scripts, each of which is composed once per process.
+// loadScripts returns the scripts. All Queues of a process share them, so each script is composed
+// only once.
 var loadScripts = sync.OnceValue(newScripts) //nolint:gochecknoglobals // a function that never changes
 
 func newScripts() scripts {

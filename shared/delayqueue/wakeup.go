@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// wakeChannel is the Redis channel for wake-up messages. Scripts publish one when a job becomes the
-// first to be due in its shard.
+// wakeChannel is the Redis channel for wake-up messages. Scripts publish one when a job gets the
+// earliest due time in its shard.
 const wakeChannel = "sluice:wake"
 
 // wakeMessage formats the message "<queue> <shard>".
@@ -21,9 +21,9 @@ type Shard struct {
 	Index int
 }
 
-// Wakeups returns a channel that receives a shard when a job becomes the shard's first to be due,
-// and when a pause of the queue may have ended. Wake-ups can be lost, so the caller must also poll
-// the shards. The channel is closed when ctx ends.
+// Wakeups returns a channel that receives a shard when a job gets the earliest due time in the
+// shard, and when a pause of the queue may have ended. Wake-ups can be lost, so the caller must
+// also poll the shards. The channel is closed when ctx ends.
 func (q *Queues) Wakeups(ctx context.Context) <-chan Shard {
 	out := make(chan Shard, 256)
 	pubsub := q.conn.Client().Subscribe(ctx, wakeChannel)

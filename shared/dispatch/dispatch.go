@@ -89,8 +89,8 @@ type Summary struct {
 	Reason     string `json:"reason"` // why the run ended: "superseded" or "deadline"
 }
 
-// Run claims and sends jobs until a newer run has taken over or claiming ends. Then it finishes the
-// jobs in flight, at the latest when work ends.
+// Run claims and sends jobs until a newer run has taken over or the context claiming ends. Then it
+// finishes the jobs in flight. The end of the context work cancels them.
 func (d *Dispatcher) Run(work, claiming context.Context) Summary {
 	claiming, stop := context.WithCancel(claiming)
 	defer stop()
@@ -135,8 +135,8 @@ func (r *run) summary() Summary {
 	return s
 }
 
-// lead gets a generation for the run and sends a heartbeat every Poll. It ends the run when a newer
-// run has sent a heartbeat.
+// lead gets a generation for the run, which is a number that is higher than that of every earlier
+// run. It sends a heartbeat every Poll, and ends the run when a newer run has sent a heartbeat.
 func (r *run) lead(ctx context.Context) {
 	for ticks := newTicks(r.cfg.Poll); ticks.next(ctx); {
 		r.beat(ctx)

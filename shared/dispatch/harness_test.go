@@ -111,7 +111,8 @@ func setupStores(t *testing.T) *harness {
 	return h
 }
 
-// run starts a run. end ends its claiming, and result waits for its summary.
+// run starts a run. The function end stops its claiming. The function result waits until the run
+// ends and returns its summary.
 func (h *harness) run() (end context.CancelFunc, result func() dispatch.Summary) {
 	h.Helper()
 	d := dispatch.New(h.cfg, h.jobs, h.sender, slog.New(slog.DiscardHandler), telemetry.Discard())

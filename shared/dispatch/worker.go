@@ -30,8 +30,8 @@ const (
 	refusedMax   = time.Minute
 )
 
-// serve runs a worker for each shard of each queue, including shards that only an earlier, higher
-// shard count used.
+// serve runs a worker for each shard of each queue. If the shard count was higher in the past, this
+// includes the shards that are no longer in use but may still hold jobs.
 func (r *run) serve(ctx context.Context) {
 	if !r.gate.wait(ctx) {
 		return
@@ -82,8 +82,8 @@ func (w *worker) work(ctx context.Context) {
 	}
 }
 
-// rest waits for a wake-up, for pause or for Poll, whichever is first. It returns false if ctx
-// ends.
+// rest waits for a wake-up, but no longer than the shorter of pause and Poll. It returns false if
+// ctx ends.
 func (w *worker) rest(ctx context.Context, pause time.Duration) bool {
 	timer := time.NewTimer(min(pause, w.cfg.Poll))
 	defer timer.Stop()
@@ -158,8 +158,8 @@ func untilNext(c delayqueue.Claims) time.Duration {
 	return max(0, c.NextDue.Sub(c.Now))
 }
 
-// deliver sends claimed jobs and records the outcome of each. It continues after claiming has
-// ended.
+// deliver sends claimed jobs and records the outcome of each. It continues after the run has
+// stopped claiming.
 func (w *worker) deliver(claims delayqueue.Claims, claimed time.Time) {
 	if allowed, err := w.jobs.MaySend(w.run.work, w.queue, w.shard, claims.Now); !allowed {
 		w.putBack(claims.Jobs, claimed, err)

@@ -1,8 +1,9 @@
 // Package fault defines the errors that callers of Sluice see.
 //
 // Domain packages return an [*Error], which has a short stable code, for every failure that a
-// caller can act on. Any other error is a defect: the HTTP API logs it and answers "internal". Test
-// for a code with errors.Is and a sentinel of the domain package, or with [CodeOf].
+// caller can act on. Any other error is a defect: the HTTP API logs it and answers "internal". To
+// check an error for a code, use [errors.Is] with a sentinel error of the domain package, or
+// [CodeOf].
 package fault
 
 import (
@@ -92,7 +93,7 @@ func (e *Error) Is(target error) bool {
 	return errors.As(target, &t) && t.Code == e.Code
 }
 
-// With returns a copy with one more member of the problem document.
+// With returns a copy with one more entry in Extra.
 func (e *Error) With(member string, value any) *Error {
 	c := *e
 	c.Extra = make(map[string]any, len(e.Extra)+1)
@@ -108,7 +109,7 @@ func (e *Error) After(d time.Duration) *Error {
 	return &c
 }
 
-// Because returns a copy with the cause.
+// Because returns a copy with Cause set to cause.
 func (e *Error) Because(cause error) *Error {
 	c := *e
 	c.Cause = cause

@@ -34,7 +34,7 @@ func Invalid(field, format string, args ...any) error {
 }
 
 // Join returns one invalid_request error for the fields of f and of err, without duplicates, or nil
-// if there are none. If err is any other error, Join returns err unchanged.
+// if there are none. If err has another code or no code, Join returns err unchanged.
 func (f Fields) Join(err error) error {
 	var other *Error
 	if err != nil && (!errors.As(err, &other) || other.Code != InvalidRequest) {

@@ -29,7 +29,7 @@ func nameByte(c byte, first bool) bool {
 	}
 }
 
-// CheckName adds field if s is not a valid name.
+// CheckName adds the field to the invalid inputs if its value s is not a valid name.
 func (f *Fields) CheckName(field, s string) {
 	if !ValidName(s) {
 		f.Add(field, NameMessage)

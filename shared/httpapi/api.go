@@ -17,8 +17,8 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// HandlerFunc answers a request, or returns an error, which the API answers with a problem
-// document. A handler must not return an error after it has written to w.
+// HandlerFunc answers a request. If it returns an error, the API answers with a problem document. A
+// handler must not return an error after it has written to w.
 type HandlerFunc func(w http.ResponseWriter, r *http.Request) error
 
 // API is an [http.Handler] for a set of routes.

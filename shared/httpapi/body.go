@@ -19,12 +19,12 @@ import (
 // MaxBody is the maximum size of a request body, in bytes.
 const MaxBody = 1 << 20
 
-// Decode decodes the JSON object in r's body into the struct that into points to. It treats an
-// empty body as an empty object.
+// Decode decodes the JSON object in the body of r. The argument into is a pointer to a struct,
+// which receives the values. Decode treats an empty body as an empty object.
 //
-// Decode refuses unknown members, members that differ in case, duplicate members, wrong types,
-// invalid UTF-8 and anything after the object; the error names the field. Errors: invalid_request,
-// unsupported_media_type, payload_too_large.
+// Decode refuses unknown members, members whose name is in the wrong case, duplicate members, wrong
+// types, invalid UTF-8 and anything after the object. The error names the field. Errors:
+// invalid_request, unsupported_media_type, payload_too_large.
 func Decode(r *http.Request, into any) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, MaxBody+1))
 	if err != nil {
@@ -132,8 +132,8 @@ func isIndex(s string) bool {
 	return s != ""
 }
 
-// Query parses the query of r. It refuses duplicate parameters and parameters that are not in
-// allowed. Errors: invalid_request.
+// Query parses the query of r. It refuses duplicate parameters and parameters whose name is not in
+// the list allowed. Errors: invalid_request.
 func Query(r *http.Request, allowed ...string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

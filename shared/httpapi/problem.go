@@ -99,7 +99,7 @@ func asFault(err error) *fault.Error {
 	}
 }
 
-// Problem returns f as an RFC 9457 problem document, for the results of a batch.
+// Problem returns f as an RFC 9457 problem document.
 func Problem(f *fault.Error, requestID string) map[string]any {
 	doc := make(map[string]any, 8+len(f.Extra))
 	maps.Copy(doc, f.Extra)

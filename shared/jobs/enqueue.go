@@ -105,9 +105,9 @@ func (s *Service) enqueuePlain(ctx context.Context, queue string, results []*Res
 	})
 }
 
-// enqueueDurable writes jobs to the outbox and then to Redis. If the outbox already has a job's ID,
-// enqueueDurable does not write to Redis: the existing job may have different content, and the
-// dispatcher moves it to Redis.
+// enqueueDurable writes jobs to the outbox and then to Redis. If the outbox already has a job with
+// the same ID, enqueueDurable does not write the new job to Redis, because the existing job may
+// have different content. The dispatcher moves the existing job to Redis.
 func (s *Service) enqueueDurable(ctx context.Context, queue string, results []*Result) {
 	if s.outbox == nil {
 		for _, r := range results {
@@ -156,8 +156,8 @@ func awaitsFirstSend(e delayqueue.Enqueued) bool {
 }
 
 // removeSuperfluous removes outbox items that were just added although Redis already had a job with
-// their ID: during a later outage, the items would be sent as duplicates. If a removal fails, the
-// dispatcher removes the item later.
+// their ID. Otherwise the dispatcher would send the items as duplicates during a later outage of
+// Redis. If a removal fails, the dispatcher removes the item later.
 func (s *Service) removeSuperfluous(ctx context.Context, queue string, results []*Result) {
 	forEach(s.fanOut, results, func(r *Result) {
 		if err := s.outbox.RemoveID(ctx, queue, r.Job.ID); err != nil {
@@ -175,7 +175,7 @@ func (s *Service) enqueueRedis(ctx context.Context, queue string, results []*Res
 	return s.queues.EnqueueAccepted(ctx, queue, jobs)
 }
 
-// forEach calls do for all items, at most limit of them concurrently.
+// forEach calls the function do once for each item. At most limit calls run concurrently.
 func forEach[T any](limit int, items []T, do func(T)) {
 	var group errgroup.Group
 	group.SetLimit(limit)

@@ -43,8 +43,8 @@ func (c *cluster) table(t testing.TB) string {
 	return c.aws.CreateTable(t, outbox.TableInput(redistest.Name("outbox")))
 }
 
-// process simulates a process that uses the Service. Its calls to the stores go through faults,
-// which can make them fail.
+// process simulates a process that uses the Service. The embedded faults intercept its calls to the
+// stores and can make them fail.
 type process struct {
 	*Service
 	faults
@@ -87,7 +87,7 @@ var errUnreachable = &net.OpError{Op: "read", Net: "tcp", Err: errors.New("unrea
 type faults struct {
 	mu                    sync.Mutex
 	redisDown, dynamoDown bool
-	calls                 int           // number of calls since run began
+	calls                 int           // number of calls since the call to run
 	query                 bool          // the last call was a query
 	script                map[int]event // events by the index of the call
 	injected              int           // number of failures so far
@@ -95,11 +95,11 @@ type faults struct {
 
 type event struct {
 	failure failure
-	do      func() // before the call
+	do      func() // runs before the call, if not nil
 }
 
-// run runs an operation of the process. script maps the index of a call within the operation to an
-// event.
+// run runs an operation of the process. The argument script maps the index of a store call within
+// the operation to the event of that call.
 func (f *faults) run(script map[int]event, operation func()) {
 	f.mu.Lock()
 	f.calls, f.query, f.script = 0, false, script

@@ -48,8 +48,9 @@ func (s *Service) Cancel(ctx context.Context, queue, id string) (delayqueue.Info
 	return s.change(ctx, queue, id, cancel, func(item *outbox.Item) (delayqueue.Info, error) {
 		info, err := cancel()
 		if isNotFound(err) {
-			// Record the cancellation in Redis: a mover that lost its claim to this call then finds
-			// the canceled job in Redis and enqueues nothing.
+			// Record the cancellation in Redis. This call may have taken over the claim of a
+			// process that is moving the job. That process then finds the canceled job in Redis and
+			// enqueues nothing.
 			if err = s.queues.RecordCanceled(ctx, queue, item.Job); err == nil {
 				info, err = cancel()
 			}
@@ -92,8 +93,8 @@ func (s *Service) Reschedule(ctx context.Context, queue, id string,
 	return s.queues.Get(ctx, queue, id)
 }
 
-// change changes a job in the stores that have it. If the outbox has an item of the job, change
-// claims the item and calls inBoth; otherwise it calls inRedis.
+// change changes a job in the stores that have it. If the outbox has an item of the job that was
+// not sent yet, change claims the item and calls inBoth; otherwise it calls inRedis.
 //
 // change reads the outbox first: jobs move only from the outbox to Redis, so a job that it finds in
 // neither store does not exist.

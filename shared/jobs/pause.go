@@ -7,10 +7,10 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue"
 )
 
-// Pause stops the sending of a queue's jobs until a given time, or until Resume if until is the
-// zero time. DynamoDB stores the pause, and Redis enforces it. Errors: invalid_request if until is
-// out of range; store_unavailable. If only Redis is unavailable, the pause is stored and takes
-// effect when Redis is available again.
+// Pause stops the sending of a queue's jobs. The pause ends at the given time or at the next call
+// to Resume. If the time is zero, only Resume ends the pause. DynamoDB stores the pause, and Redis
+// enforces it. Errors: invalid_request if the time is out of range; store_unavailable. If only
+// Redis is unavailable, the pause is stored and takes effect when Redis is available again.
 func (s *Service) Pause(ctx context.Context, queue string, until time.Time) error {
 	pause, err := delayqueue.Pause{Paused: true, Until: until}.Normalize()
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Service) Resume(ctx context.Context, queue string) error {
 	return s.ReloadPause(ctx, queue)
 }
 
-// Pauses reads the paused queues from DynamoDB. Errors: store_unavailable.
+// Pauses reads the pauses of all paused queues from DynamoDB. Errors: store_unavailable.
 func (s *Service) Pauses(ctx context.Context) (map[string]delayqueue.Pause, error) {
 	if s.outbox == nil {
 		return nil, nil
@@ -46,8 +46,9 @@ func (s *Service) Pauses(ctx context.Context) (map[string]delayqueue.Pause, erro
 }
 
 // MaySend reports whether jobs that were just claimed from a shard may be sent: it returns false if
-// their queue is paused. The check is needed because a Redis that lost its data hands out jobs of
-// paused queues. now is the time of the claim. Errors: store_unavailable.
+// their queue is paused. The check is needed because a Redis that has lost its data no longer has
+// the pauses, so that a claim returns jobs of paused queues. The argument now is the time of the
+// claim. Errors: store_unavailable.
 func (s *Service) MaySend(ctx context.Context, queue string, shard int, now time.Time) (bool, error) {
 	if s.outbox == nil {
 		return true, nil

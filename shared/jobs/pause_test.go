@@ -56,7 +56,7 @@ func TestPause(t *testing.T) {
 		require.False(t, paused(f))
 	})
 
-	t.Run("without Redis: is an error, and takes effect when Redis is available again", func(t *testing.T) {
+	t.Run("without Redis: returns an error, but the pause takes effect after the outage", func(t *testing.T) {
 		f := newFixture(t)
 		f.push(delayqueue.Job{ID: "a"})
 		f.redisDown = true
@@ -66,7 +66,7 @@ func TestPause(t *testing.T) {
 		require.Empty(t, f.claim())
 	})
 
-	t.Run("without DynamoDB: is an error and changes nothing", func(t *testing.T) {
+	t.Run("without DynamoDB: returns an error and changes nothing", func(t *testing.T) {
 		f := newFixture(t)
 		f.push(delayqueue.Job{ID: "a"})
 		f.dynamoDown = true

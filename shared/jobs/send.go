@@ -26,7 +26,7 @@ type Sending struct {
 	// Queues maps each queue that Send supports to the URL of its SQS queue. Jobs of other queues
 	// are not sent.
 	Queues map[string]string
-	// Lease is the duration of the claim of each item. Send must return before it ends.
+	// Lease is the duration of the claim of each item. Send must return before the lease ends.
 	Lease time.Duration
 	// Send sends jobs of one queue to SQS and reports for each, in order, whether SQS accepted it.
 	Send func(ctx context.Context, queue string, jobs []delayqueue.Claimed) []bool
@@ -34,8 +34,9 @@ type Sending struct {
 
 // SendDue sends a batch of due jobs of the outbox, for use while Redis is unavailable. It returns
 // the number of items that it claimed or postponed; 0 means that no item is left to send. It does
-// not send expired jobs or jobs of paused queues. claiming bounds reads and claims; work bounds
-// sending and recording outcomes. Errors: store_unavailable, if the outbox cannot be read.
+// not send expired jobs or jobs of paused queues. The context claiming ends reads and claims; the
+// context work ends sending and the recording of outcomes. Errors: store_unavailable, if the outbox
+// cannot be read.
 func (s *Service) SendDue(claiming, work context.Context, sending Sending) (int, error) {
 	if s.outbox == nil {
 		return 0, nil

@@ -6,9 +6,10 @@
 // the outbox to Redis. A process must claim an outbox item before it moves, sends, cancels or
 // changes its job. Decision record 0070 explains the order of reads and writes in each operation.
 //
-// Every error that a caller may see is a [fault.Error]: job_not_found only after both stores were
-// read, job_conflict with the job's state, store_unavailable if a store that the answer depends on
-// is unavailable.
+// Every error that a caller may see is a [fault.Error]. The error job_not_found means that neither
+// store has the job: it is returned only after both stores were read. The error job_conflict
+// contains the job's state. The error store_unavailable means that a store that the answer depends
+// on is unavailable.
 package jobs
 
 import (
@@ -26,7 +27,7 @@ const (
 	// claimLease is the duration of the claim that a cancel or a change takes on an outbox item.
 	claimLease = 10 * time.Second
 	// maxRaces is the maximum number of tries of an operation. A try fails if another process takes
-	// the claim of the item.
+	// over the claim of the item.
 	maxRaces = 4
 )
 
@@ -37,7 +38,7 @@ type Service struct {
 	log    *slog.Logger
 
 	fanOut int           // maximum number of concurrent calls to DynamoDB in one operation
-	hold   time.Duration // time in which dispatchers must not claim a new durable job
+	hold   time.Duration // time after its enqueue in which dispatchers must not claim a durable job
 }
 
 // New returns a Service. If box is nil, every operation uses Redis alone.
@@ -71,7 +72,8 @@ func neverSent(err error) bool {
 	return ok && conflict.Code == fault.JobConflict && conflict.Extra["attempt"] == 0
 }
 
-// conflict reports that a job of the outbox is not in the state that a call needs.
+// conflict returns the job_conflict error for a job of the outbox that is not in the state that a
+// call needs.
 func conflict(item *outbox.Item) error {
 	state, attempt := item.JobState()
 	return fault.New(fault.JobConflict, "the job is %s, attempt %d; this call needs a different state", state, attempt).

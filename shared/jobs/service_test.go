@@ -45,8 +45,8 @@ func (f *fixture) pushToOutbox(j delayqueue.Job) {
 	withoutRedis(func() { f.push(j) }, f.process)
 }
 
-// sendDue sends the due jobs of the outbox and returns their IDs. accept is SQS's answer to each
-// job.
+// sendDue sends the due jobs of the outbox and returns their IDs. If accept is true, the
+// fake SQS accepts every job; otherwise it refuses every job.
 func (f *fixture) sendDue(accept bool) []string {
 	f.t.Helper()
 	ids := []string{}

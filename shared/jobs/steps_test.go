@@ -33,11 +33,12 @@ func withoutRedis(operation func(), processes ...*process) {
 	}
 }
 
-// places maps names to functions that put the scenario's job into each possible place.
+// places maps a description of each place that a job can be in to a function that puts the
+// scenario's job there.
 func places() map[string]func(*scenario) {
 	return map[string]func(*scenario){
 		"a due job in the outbox": func(s *scenario) { withoutRedis(func() { s.enqueue(0, false) }, s.api) },
-		"a later job in the outbox": func(s *scenario) {
+		"a job in the outbox that is not due": func(s *scenario) {
 			withoutRedis(func() { s.enqueue(far, false) }, s.api)
 		},
 		"a due job in both stores": func(s *scenario) {
@@ -47,8 +48,8 @@ func places() map[string]func(*scenario) {
 			require.NoError(s.t, inRedis[0].Err)
 			withoutRedis(func() { s.enqueue(0, false) }, s.api)
 		},
-		"a due durable job":   func(s *scenario) { s.enqueue(0, true) },
-		"a later durable job": func(s *scenario) { s.enqueue(far, true) },
+		"a due durable job":             func(s *scenario) { s.enqueue(0, true) },
+		"a durable job that is not due": func(s *scenario) { s.enqueue(far, true) },
 		"a durable job after Redis lost its data": func(s *scenario) {
 			s.enqueue(far, true)
 			s.flush()

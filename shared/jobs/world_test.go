@@ -105,8 +105,8 @@ func (w *world) flush() {
 	}
 }
 
-// enqueue enqueues a job, unless an earlier call succeeded: its ID may be free again by then, and
-// the answers would mix two jobs.
+// enqueue enqueues a job. It does nothing if an earlier enqueue with the same ID succeeded: the ID
+// may be free again, and the answers of two different jobs would be mixed.
 func (w *world) enqueue(p *process, job delayqueue.Job) {
 	j := w.job(job.ID)
 	if j.accepted {
@@ -127,8 +127,8 @@ func (w *world) enqueue(p *process, job delayqueue.Job) {
 	j.accepted, j.durable = true, j.durable || job.Durable && !r.Enqueued.Duplicate
 }
 
-// alone runs a call and reports whether no enqueue of the same job overlapped it. If so, later
-// events must agree with the answer of the call.
+// alone runs a call and returns true if no enqueue of the same job overlapped the call. Only if it
+// returns true must later events agree with the answer of the call.
 func (j *answers) alone(call func()) bool {
 	before := j.enqueuers
 	call()

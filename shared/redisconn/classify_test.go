@@ -31,9 +31,9 @@ func TestUnavailable(t *testing.T) {
 		"an error of the driver":           {errors.New("redis: cluster has no nodes"), true},
 
 		"a replica": {replyError("READONLY You can't write against a read only replica."), true},
-		"a replica, inside a script on 6.2": {replyError("ERR Error running script (call to f_1): @user_script:1: " +
+		"a replica, in a script on Redis 6.2": {replyError("ERR Error running script (call to f_1): @user_script:1: " +
 			"-READONLY You can't write"), true},
-		"a replica, inside a script on 7": {replyError("READONLY You can't write against a read only replica. " +
+		"a replica, in a script on Redis 7": {replyError("READONLY You can't write against a read only replica. " +
 			"script: f1, on @user_script:1."), true},
 		"a server that loads its data":   {replyError("LOADING Redis is loading the dataset in memory"), true},
 		"a server out of memory":         {replyError("OOM command not allowed when used memory > 'maxmemory'."), true},

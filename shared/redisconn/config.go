@@ -74,8 +74,9 @@ func invalidURL(err error) error {
 	return fmt.Errorf("redis URL is not valid: %w", err)
 }
 
-// options configures the driver. The driver never retries: the caller decides which calls are safe
-// to send twice.
+// options returns the configuration of the driver. MaxRetries is -1, which disables retries,
+// because the caller decides which calls are safe to send twice. A cluster client still sends a
+// call again after a redirection or a closed connection.
 func (c Config) options() (*redis.UniversalOptions, error) {
 	var o redis.UniversalOptions
 	for _, u := range c.URLs {

@@ -54,7 +54,7 @@ func (c *Conn) Close() error {
 // Client returns the driver's client, for blocking commands. Pass its errors to [Conn.Classify].
 func (c *Conn) Client() redis.UniversalClient { return c.client }
 
-// Run runs a script with EVALSHA, and with EVAL if the server does not have it yet.
+// Run runs a script with EVALSHA, and with EVAL if the server does not have the script yet.
 //
 // It returns within the call timeout, and immediately while the circuit breaker is open. If Redis
 // is unreachable, read-only, loading or out of memory, the error has the code
@@ -109,5 +109,6 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// BreakerOpen reports whether the circuit breaker is open: calls fail without reaching Redis.
+// BreakerOpen reports whether the circuit breaker is open. While it is open, calls fail without
+// reaching Redis.
 func (c *Conn) BreakerOpen() bool { return c.breaker.isOpen() }

@@ -2,8 +2,8 @@ package redisconn
 
 import "strings"
 
-// Slot returns the hash slot of a key in a Redis Cluster, 0 to 16383: the CRC16 (XMODEM) of its
-// hash tag, or of the key if it has none. See
+// Slot returns the hash slot of a key in a Redis Cluster, 0 to 16383. The slot is the CRC16
+// (XMODEM) modulo 16384 of the key's hash tag, or of the whole key if it has no hash tag. See
 // https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags.
 func Slot(key string) int {
 	if _, rest, found := strings.Cut(key, "{"); found {

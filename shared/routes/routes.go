@@ -1,5 +1,5 @@
-// Package routes lists the routes of the HTTP API. Tests compare the functions, the local gateway,
-// the Terraform module and docs/openapi.yaml with it.
+// Package routes lists the routes of the HTTP API. Tests compare this list with the functions, the
+// local gateway, the Terraform module and docs/openapi.yaml.
 package routes
 
 // Function is the name of the Lambda function that serves a route.
@@ -29,7 +29,7 @@ func (r Route) Key() string {
 	return r.Method + " " + r.Path
 }
 
-// All returns every route.
+// All returns every route except the fallback routes.
 func All() []Route {
 	return []Route{
 		{"POST", "/v1/locks/{name}/acquire", Lock},
@@ -81,7 +81,8 @@ func Of(f Function) []Route {
 	return out
 }
 
-// Any is the method of a fallback route. It matches every method that no other route matches.
+// Any is the method of a fallback route. It matches every method for which the path has no other
+// route.
 const Any = "ANY"
 
 // Fallbacks returns greedy routes that match every request that no route of the API matches. Their

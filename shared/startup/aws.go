@@ -12,11 +12,11 @@ import (
 // AWS returns the AWS configuration that Lambda puts into the environment: AWS_REGION,
 // AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. The credentials are valid for as
 // long as the execution environment lives. If AWS_ENDPOINT_URL is set, it is the endpoint of every
-// service, for example of a local AWS.
+// service, for example the URL of a local AWS emulator.
 //
-// AWS does not use the SDK's own loader. That loader also supports profiles, SSO, web identities,
-// containers and instance metadata; a function uses none of them, and their code would be a tenth
-// of its binary.
+// This method does not use the SDK's own configuration loader. That loader also supports profiles,
+// SSO, web identities, containers and instance metadata. The functions need none of them, and their
+// code would make up a tenth of a function's binary.
 func (e *Env) AWS() aws.Config {
 	if e.aws == nil {
 		cfg, err := awsConfig(e.getenv)

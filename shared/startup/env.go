@@ -20,8 +20,8 @@ type Env struct {
 	// Log has the level SLUICE_LOG_LEVEL: debug, info (the default), warn or error.
 	Log *slog.Logger
 	// Metrics has the namespace SLUICE_METRICS_NAMESPACE, by default "Sluice". Two deployments in
-	// one account need two namespaces; otherwise the heartbeat of one deployment hides that the
-	// other deployment has stopped.
+	// one account need two namespaces; otherwise the heartbeat metric of one deployment hides
+	// that the dispatcher of the other deployment has stopped.
 	Metrics *telemetry.Metrics
 
 	getenv      func(string) string
@@ -47,17 +47,17 @@ func NewEnv(function string, getenv func(string) string, out io.Writer) *Env {
 // Err returns the errors so far, joined with [errors.Join], or nil.
 func (e *Env) Err() error { return errors.Join(e.wrong...) }
 
-// Get returns a variable that may be empty.
+// Get returns the value of an optional variable.
 func (e *Env) Get(variable string) string { return e.getenv(variable) }
 
-// Table returns the name of a DynamoDB table. The variable must be set. The error message contains
-// purpose, for example "policies".
+// Table returns the name of a DynamoDB table from a variable that must be set. The argument purpose
+// says in the error message what the table holds, for example "policies".
 func (e *Env) Table(variable, purpose string) string {
 	return e.required(variable, "give the name of the DynamoDB table of the "+purpose)
 }
 
-// required returns a variable that must not be empty. advice is the part of the error message that
-// says which value to give.
+// required returns the value of a variable that must not be empty. The argument advice is the part
+// of the error message that says which value to give.
 func (e *Env) required(variable, advice string) string {
 	value := e.getenv(variable)
 	if value == "" {
@@ -66,7 +66,7 @@ func (e *Env) required(variable, advice string) string {
 	return value
 }
 
-// flag reads a variable that is true or false; empty is false.
+// flag reads a variable whose value is true or false. The default is false.
 func (e *Env) flag(variable string) bool {
 	switch value := e.getenv(variable); value {
 	case "true":
@@ -79,7 +79,8 @@ func (e *Env) flag(variable string) bool {
 	}
 }
 
-// number reads a variable that is a whole number from low to high; empty is 0.
+// number reads a variable whose value is a whole number from low to high. It returns 0 if the
+// variable is empty.
 func (e *Env) number(variable string, low, high int64) int64 {
 	text := e.getenv(variable)
 	if text == "" {

@@ -10,9 +10,9 @@ import (
 	"github.com/sluicehq/sluice/shared/redisconn"
 )
 
-// Redis opens the deployment's Redis. cfg may set timeouts and the pool; its other fields come from
-// the environment: SLUICE_REDIS_URL and SLUICE_REDIS_CLUSTER give the address, and
-// SLUICE_REDIS_AUTH the authentication:
+// Redis returns a connection to the deployment's Redis. The argument cfg can set the timeouts and
+// the pool size. Its other fields come from the environment. SLUICE_REDIS_URL and
+// SLUICE_REDIS_CLUSTER give the address. SLUICE_REDIS_AUTH selects the authentication:
 //
 //	none      the user and the password of the URL; the default
 //	password  the password in the secret SLUICE_REDIS_SECRET_ARN, and the user SLUICE_REDIS_USER
@@ -52,10 +52,11 @@ func (e *Env) redisConfig(cfg redisconn.Config) redisconn.Config {
 	return cfg
 }
 
-// LockNodes opens the nodes of the quorum. SLUICE_LOCK_NODES lists their URLs; if it is empty,
-// there is no quorum, and LockNodes returns nil. SLUICE_LOCK_IAM_RESOURCES lists the cache names of
-// the nodes in the same order, for authentication with IAM tokens for SLUICE_LOCK_USER; if it is
-// empty, LockNodes uses the passwords in the URLs.
+// LockNodes returns a connection to each node of the quorum. SLUICE_LOCK_NODES lists the URLs of
+// the nodes. If it is empty, there is no quorum, and LockNodes returns nil. If
+// SLUICE_LOCK_IAM_RESOURCES is set, it lists the cache names of the nodes in the same order, and
+// the connections authenticate with IAM tokens for SLUICE_LOCK_USER. If it is empty, they use the
+// passwords in the URLs.
 func (e *Env) LockNodes(callTimeout time.Duration) []*redisconn.Conn {
 	var nodes []*redisconn.Conn
 	for i, cfg := range e.lockNodeConfigs() {
@@ -95,8 +96,8 @@ func (e *Env) useIAM(cfg *redisconn.Config, iam elasticacheauth.IAM) {
 	cfg.Credentials, cfg.MaxConnAge = iam.Provide, elasticacheauth.MaxConnAge
 }
 
-// open opens a connection, or returns nil if e already has an error. source names the variable of
-// the URLs in error messages.
+// open opens a connection, or returns nil if e already has an error. In error messages, source
+// names the variable that holds the URLs.
 func (e *Env) open(source string, cfg redisconn.Config) *redisconn.Conn {
 	if len(e.wrong) > 0 {
 		return nil

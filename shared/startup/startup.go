@@ -60,7 +60,7 @@ func Run(function string, build Build, getenv func(string) string, out, errOut i
 // immediately.
 func (e *Env) DrainOnSIGTERM(ctx context.Context, drain func()) context.Context {
 	e.drain = drain
-	e.terminating, _ = signal.NotifyContext(ctx, syscall.SIGTERM) // until the process ends
+	e.terminating, _ = signal.NotifyContext(ctx, syscall.SIGTERM) // never stopped: the process ends
 	return e.terminating
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/sluicehq/sluice/shared/telemetry"
 )
 
-// environment returns an Env with the variables that Lambda sets, and vars.
+// environment returns an Env with the variables that Lambda sets and the variables in vars.
 func environment(vars map[string]string) *Env {
 	all := map[string]string{
 		"AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "key",
@@ -241,14 +241,14 @@ func TestLockNodes(t *testing.T) {
 		require.Len(t, env.LockNodes(time.Second), 2)
 	})
 
-	t.Run("none: uses the URLs", func(t *testing.T) {
+	t.Run("no IAM resources: uses the passwords in the URLs", func(t *testing.T) {
 		t.Parallel()
 		env := environment(map[string]string{"SLUICE_LOCK_NODES": "redis://a:1"})
 		require.Nil(t, env.lockNodeConfigs()[0].Credentials)
 		require.NoError(t, env.Err())
 	})
 
-	t.Run("not set: there is no quorum", func(t *testing.T) {
+	t.Run("no URLs: there is no quorum", func(t *testing.T) {
 		t.Parallel()
 		env := environment(nil)
 		require.Empty(t, env.LockNodes(time.Second))

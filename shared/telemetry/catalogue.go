@@ -5,7 +5,7 @@ type Definition struct {
 	Name     string
 	Unit     Unit
 	Function string
-	// Dimensions lists the dimensions other than function.
+	// Dimensions lists the dimensions other than "function".
 	Dimensions []string
 	// Description is a phrase for operators.
 	Description string
@@ -30,11 +30,11 @@ func Catalogue() []Definition {
 		Definition{"degraded", Count, "enqueue", queue,
 			"calls whose jobs went to the outbox because Redis was unavailable"},
 
-		Definition{"allowed", Count, "limit", nil, "decisions that allowed"},
-		Definition{"denied", Count, "limit", nil, "decisions that denied"},
+		Definition{"allowed", Count, "limit", nil, "checks that were allowed"},
+		Definition{"denied", Count, "limit", nil, "checks that were denied"},
 		Definition{"shadow_denied", Count, "limit", nil,
 			"decisions of policies in shadow mode that would have denied"},
-		Definition{"degraded", Count, "limit", nil, "decisions made without Redis, by the policy's on_unavailable"},
+		Definition{"degraded", Count, "limit", nil, "decisions made without Redis, according to on_unavailable"},
 
 		Definition{"heartbeat", Count, "dispatcher", nil, "one per second while a dispatcher claims from Redis"},
 		Definition{"lateness", Milliseconds, "dispatcher", queue, "time from a job's run_at to its acceptance by SQS"},
@@ -42,7 +42,7 @@ func Catalogue() []Definition {
 		Definition{"returned", Count, "dispatcher", queue, "jobs that SQS did not accept; they are retried"},
 		Definition{"died", Count, "dispatcher", queue, "jobs that became dead"},
 		Definition{"reclaimed", Count, "dispatcher", queue,
-			"jobs requeued because the lease of their dispatcher ended"},
+			"jobs requeued because the lease of their claim ended"},
 		Definition{"ack_timeouts", Count, "dispatcher", queue, "attempts not acknowledged in time"},
 		Definition{"pruned", Count, "dispatcher", queue, "finished jobs deleted after their retention"},
 		Definition{"depth", Count, "dispatcher", queue, "pending jobs"},

@@ -61,7 +61,8 @@ func NewMetricsIn(w io.Writer, namespace, function string) *Metrics {
 func Discard() *Metrics { return NewMetrics(io.Discard, "none") }
 
 // Emit writes metrics with the dimension "function" and the additional dimensions in dims. If the
-// write fails, the line is lost, so that metrics never fail a request.
+// write fails, Emit drops the line and reports no error: a request never fails because of its
+// metrics.
 func (m *Metrics) Emit(dims map[string]string, metrics ...Metric) {
 	if len(metrics) == 0 {
 		return

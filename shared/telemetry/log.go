@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// NewLogger returns a logger that writes JSON lines with the attribute function to w. level is
-// "debug", "info", "warn" or "error"; any other level means "info".
+// NewLogger returns a logger that writes JSON lines to w. Each line has the attribute "function".
+// The level is "debug", "info", "warn" or "error"; any other value means "info".
 func NewLogger(w io.Writer, level, function string) *slog.Logger {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(strings.ToUpper(level))); err != nil {

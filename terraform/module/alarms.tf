@@ -6,8 +6,8 @@ locals {
   dispatcher = { function = "dispatcher" }
   runbooks   = "Runbook: docs/operations.md#"
 
-  # missing is CloudWatch's treat_missing_data: a missing heartbeat triggers an alarm, a missing
-  # error count does not.
+  # The attribute "missing" sets CloudWatch's treat_missing_data. A period without a heartbeat
+  # counts as a period of failure. A period without an error count does not.
   metric_alarms = { for name, alarm in merge(
     {
       "dispatcher-heartbeat" = {

@@ -1,4 +1,4 @@
-# Registers the function limit as a REQUEST authorizer of the HTTP APIs in var.authorizer.
+# Registers the function "limit" as a REQUEST authorizer of the HTTP APIs in var.authorizer.
 
 locals {
   # Do not use try() here. An API's ID is often unknown during the plan. try() would make the map's
@@ -15,7 +15,8 @@ resource "aws_apigatewayv2_authorizer" "this" {
   authorizer_uri                    = module.limit.invoke_arn
   authorizer_payload_format_version = "2.0"
   enable_simple_responses           = true
-  # Disables caching: with a cached decision, Sluice would charge many requests as one.
+  # Disables caching. Otherwise, API Gateway would reuse a decision for many requests, and Sluice
+  # would charge only one of them.
   authorizer_result_ttl_in_seconds = 0
 }
 

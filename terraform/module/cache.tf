@@ -7,8 +7,8 @@ locals {
   make_cache      = local.make_group || local.make_serverless
   cluster_mode    = local.make_group && var.cache.shards > 1
 
-  # The functions share the cache's only user. It authenticates with IAM tokens, so the state
-  # contains no password.
+  # The functions share the cache's only user. The user authenticates with IAM tokens, so
+  # Terraform's state contains no password.
   make_user = local.make_cache || var.quorum_nodes > 0
 
   # The user may access Sluice's keys, which all start with a hash tag, and its channels. It may

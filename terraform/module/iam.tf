@@ -18,8 +18,8 @@ locals {
     limit      = [{ sid = "Policies", actions = local.table_actions.policies, resources = [aws_dynamodb_table.policies.arn] }]
   }
 
-  # sqs:SendMessage also permits SendMessageBatch. IAM rejects an empty list of resources: without
-  # queues, the list contains the ARN of a queue that does not exist.
+  # sqs:SendMessage also permits SendMessageBatch. IAM rejects an empty list of resources. If the
+  # deployment has no queues, the list contains the ARN of a queue that does not exist.
   job_queue_arns = length(var.queues) > 0 ? [for q in aws_sqs_queue.jobs : q.arn] : ["arn:${local.partition}:sqs:${local.region}:${local.account}:${var.name}-jobs-none"]
   dispatch_statements = [
     { sid = "SendJobs", actions = ["sqs:SendMessage"], resources = local.job_queue_arns },

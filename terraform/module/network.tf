@@ -17,7 +17,8 @@ locals {
   zones = !local.make_vpc ? [] : (
     length(var.availability_zones) > 0 ? var.availability_zones : slice(data.aws_availability_zones.available[0].names, 0, 2)
   )
-  # In an existing VPC, AWS chooses a zone for each quorum node from the subnets' zones.
+  # In an existing VPC, the zones are unknown. The empty string then lets AWS choose a zone for each
+  # quorum node from the subnets' zones.
   quorum_zones = length(local.zones) > 0 ? local.zones : [""]
 
   vpc_id     = local.make_vpc ? aws_vpc.this[0].id : try(var.vpc.id, null)

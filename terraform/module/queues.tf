@@ -38,7 +38,8 @@ resource "aws_sqs_queue" "dead" {
   tags                      = merge(local.tags, { "sluice:queue" = each.key })
 }
 
-# Only its own job queue may use a dead-letter queue.
+# Lets only one SQS queue move messages to each dead-letter queue: the job queue to which the
+# dead-letter queue belongs.
 resource "aws_sqs_queue_redrive_allow_policy" "dead" {
   for_each = var.queues
 

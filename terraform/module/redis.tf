@@ -34,7 +34,8 @@ locals {
     }
   )
 
-  # The URLs must have the same order as SLUICE_LOCK_IAM_RESOURCES: an IAM token is valid for one
-  # cache.
+  # The URLs must have the same order as the cache names in SLUICE_LOCK_IAM_RESOURCES. An IAM token
+  # is valid for one cache, so the function creates the token for a URL from the cache name at the
+  # same position.
   quorum_urls = [for node in aws_elasticache_replication_group.quorum : "rediss://${node.primary_endpoint_address}:6379"]
 }

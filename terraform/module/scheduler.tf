@@ -53,7 +53,8 @@ resource "aws_sqs_queue" "dispatcher_dead" {
   tags                      = local.tags
 }
 
-# No SQS queue may use the dispatcher's dead-letter queue.
+# Forbids every SQS queue to move messages to the dispatcher's dead-letter queue, because this queue
+# is only for failed invocations.
 resource "aws_sqs_queue_redrive_allow_policy" "dispatcher_dead" {
   queue_url            = aws_sqs_queue.dispatcher_dead.id
   redrive_allow_policy = jsonencode({ redrivePermission = "denyAll" })

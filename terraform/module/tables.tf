@@ -1,5 +1,5 @@
-# DynamoDB tables for policies, for jobs enqueued while Redis is unavailable, and for strong locks.
-# A test compares the tables' keys with the Go code in shared.
+# DynamoDB tables for policies, for jobs enqueued while Redis is unavailable, and for locks with
+# consistency = "strong". A test compares the tables' keys with the Go code in shared.
 
 resource "aws_dynamodb_table" "policies" {
   name                        = "${var.name}-policies"

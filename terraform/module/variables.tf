@@ -44,8 +44,8 @@ variable "queues" {
     error_message = "A queue's name must have 1 to 48 letters, digits, hyphens and underscores, and start with a letter or digit."
   }
   validation {
-    # The size of a queue in the environment, in bytes: its name, and its URL, which contains the
-    # name.
+    # Each queue needs about this many bytes in the environment: for its name, and for its URL,
+    # which contains the name again.
     condition     = sum(concat([0], [for name in keys(var.queues) : 91 + 2 * length(name)])) <= 3400
     error_message = "The list of queues exceeds the 4 KB that Lambda permits for environment variables. Move some of the queues to a second deployment."
   }

@@ -31,7 +31,7 @@ variable "cache" {
   }
   validation {
     condition     = can(regex("^(7\\.2|[89]\\.[0-9])$", var.cache.engine_version))
-    error_message = "cache.engine_version must be a version of Valkey from 7.2, such as 8.1."
+    error_message = "cache.engine_version must be 7.2 or a later version of Valkey, such as 8.1."
   }
   validation {
     condition     = var.cache.shards >= 1 && var.cache.shards <= 500 && var.cache.replicas >= 0 && var.cache.replicas <= 5
@@ -140,7 +140,7 @@ variable "vpc_cidr" {
 
   validation {
     condition     = can(cidrsubnet(var.vpc_cidr, 2, 3)) && try(tonumber(split("/", var.vpc_cidr)[1]), 32) <= 25
-    error_message = "vpc_cidr must be an IPv4 range of at least /25."
+    error_message = "vpc_cidr must be an IPv4 range of /25 or larger, such as 10.64.0.0/22."
   }
 }
 

@@ -22,9 +22,10 @@ var lambda = []string{"AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"
 // startup is the folder of the package that reads the environment.
 var startup = filepath.Join(root, "shared", "startup")
 
-// reader finds the environment variables that a Lambda function reads. It starts at the function's
-// build and at startup.NewEnv. From there it follows calls of startup.Env's methods, and calls that
-// pass an Env or getenv as an argument.
+// reader finds the environment variables that a Lambda function reads. It starts in two Go
+// functions: the function named build in the Lambda function's package, and startup.NewEnv. From
+// there it follows calls of methods of startup.Env, and calls that pass a startup.Env or the
+// function getenv as an argument.
 type reader struct {
 	t     *testing.T
 	found map[string]bool
@@ -59,8 +60,8 @@ func (r *reader) follow(folder, function string) {
 	require.True(r.t, declared, "%s has no function %s", folder, function)
 }
 
-// visit records n if it is the name of a variable, and follows n if it is a call that passes the
-// environment.
+// visit records n if it is a string literal with the name of an environment variable, and follows n
+// if it is a call that passes the environment.
 func (r *reader) visit(n ast.Node, folder string, file *ast.File) {
 	switch n := n.(type) {
 	case *ast.BasicLit:
@@ -81,8 +82,8 @@ func (r *reader) visit(n ast.Node, folder string, file *ast.File) {
 	}
 }
 
-// isEnv reports whether an expression is the Env. The code names it env, or e in the methods of
-// startup.
+// isEnv reports whether an expression is a variable of type startup.Env. It checks only the name:
+// the code names such a variable env, or e in the methods of package startup.
 func isEnv(x ast.Expr, folder string) bool {
 	name, ok := x.(*ast.Ident)
 	return ok && (name.Name == "env" || name.Name == "e" && folder == startup)

@@ -13,7 +13,7 @@ import (
 )
 
 // emitted reports whether the Lambda function emits the metric with exactly these dimensions and
-// the dimension function. CloudWatch finds a metric only by all its dimensions.
+// the dimension "function". CloudWatch finds a metric only by all its dimensions.
 func emitted(function, name string, dimensions ...string) bool {
 	return slices.ContainsFunc(telemetry.Catalogue(), func(d telemetry.Definition) bool {
 		return d.Function == function && d.Name == name && slices.Equal(d.Dimensions, dimensions)

@@ -42,7 +42,7 @@ func block(t *testing.T, text, head string) string {
 	return body
 }
 
-// matches returns the first group of every match.
+// matches finds every match of the pattern in the text and returns the first group of each.
 func matches(text, pattern string) []string {
 	var out []string
 	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {

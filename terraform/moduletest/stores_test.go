@@ -46,7 +46,7 @@ func inlined(text string) string {
 
 func TestTables(t *testing.T) {
 	t.Parallel()
-	t.Run("have the keys and the TTL of their adapters", func(t *testing.T) {
+	t.Run("have the keys and the TTL that the Go code uses", func(t *testing.T) {
 		t.Parallel()
 		for table, code := range adapters(t) {
 			keys := matches(code, `AttributeName: aws\.String\("(\w+)"\), KeyType:`)
@@ -62,7 +62,7 @@ func TestTables(t *testing.T) {
 		}
 	})
 
-	t.Run("permit exactly the calls of their adapters", func(t *testing.T) {
+	t.Run("have IAM actions for exactly the calls of the Go code", func(t *testing.T) {
 		t.Parallel()
 		allowed := block(t, module(t, "iam.tf"), "  table_actions = {")
 		for table, code := range adapters(t) {

@@ -1,5 +1,5 @@
 // Command provider is the Terraform provider sluicehq/sluice, which manages limiter policies. It
-// calls Sluice only through the API, with package client.
+// calls Sluice only through the API, with Sluice's Go client.
 package main
 
 import (

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Generates schema.json: the schema of every AWS resource and data source that terraform/ and
-# localstack/compose use. It needs npm. Run it when the module uses a new type (without it, the
-# error is "the provider does not support resource type"), or for a newer version of the provider.
+# localstack/compose use. The script needs npm. Run it when the module uses a new type, or for a
+# newer version of the provider. For a type that schema.json lacks, tofu reports "the provider does
+# not support resource type".
 set -euo pipefail
 cd "$(dirname "$0")"
 package=@cdktn/provider-aws@25.7.0 # generated from hashicorp/aws 6.66.0

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// document is the content of schema.json, which the program refresh generates.
+// document is the content of schema.json. The program in the folder refresh generates this file.
 type document struct {
 	Provider  *block            `json:"provider"`
 	Resources map[string]*block `json:"resources"`
@@ -81,8 +81,8 @@ func (b *block) protocol() (*tfprotov6.SchemaBlock, error) {
 	return out, nil
 }
 
-// at returns the attribute at a path. It returns nil for a block, an element, or a value inside an
-// attribute.
+// at returns the attribute at a path. It returns nil if the path leads to a block, to an element of
+// a repeated block, or to a value inside an attribute.
 func (b *block) at(path *tftypes.AttributePath) *attribute {
 	steps := path.Steps()
 	for i, step := range steps {

@@ -43,8 +43,8 @@ func (k kind) planned(proposed *tfprotov6.DynamicValue) (*tfprotov6.DynamicValue
 	})
 }
 
-// filled replaces each unknown value: a string with "stub-" and the attribute's name, any other
-// value with zero, false, empty or null.
+// filled replaces each unknown value. An unknown string becomes "stub-" and the attribute's name.
+// Any other unknown value becomes 0, false, an empty collection or null, depending on its type.
 func (k kind) filled(planned *tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, error) {
 	return k.transform(planned, func(path *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
 		if v.IsKnown() {

@@ -147,7 +147,8 @@ func tables() string {
 	return b.String()
 }
 
-// writeRows writes bills with the same items as columns.
+// writeRows writes a table body with one column for each bill and one row for each item. All bills
+// must have the same items.
 func writeRows(b *strings.Builder, bills []bill) {
 	for i := range bills[0] {
 		fmt.Fprintf(b, "| %s |", bills[0][i].name)

@@ -1,7 +1,7 @@
 package main
 
-// Prices in US dollars, in us-east-1 in 2026. The prices in the second group are older AWS list
-// prices; they were not checked again in 2026.
+// Prices in US dollars, in us-east-1. The prices in the first group are the prices of 2026. The
+// prices in the second group are older AWS list prices, which were not checked again in 2026.
 const (
 	million = 1e6
 
@@ -40,5 +40,5 @@ const (
 	pollECPU       = 20     // per second: polls of four shards, a heartbeat, a subscription to wake-ups
 	logBytes       = 1600.0 // per call: 3 lines from Lambda, 1 from Sluice, 2 of metrics, 1 of the access log
 	quietLogBytes  = 950.0  // per call at log_level = "warn"
-	outcomes       = 4      // outcomes per function in practice; each has two metrics
+	outcomes       = 4      // outcomes that a function has in practice; two metrics are counted once for each outcome
 )

@@ -12,7 +12,7 @@ const (
 	points             = 120    // one per minute
 	outageFrom         = 78     // the minute in which Redis becomes unavailable
 	outageTo           = 88     // the minute in which Redis is available again
-	footer             = 30     // pixels
+	footer             = 30     // height of the line below the dashboard, in pixels
 )
 
 // colours returns the colours of the lines, in order.
@@ -23,7 +23,8 @@ func colours() []string {
 // level holds a metric's example values: while Redis is available, and during the outage.
 type level struct{ normal, outage float64 }
 
-// levels returns the level of each metric. A key is the metric's name, or the name and a statistic.
+// levels returns the example values of each metric. A key is the metric's name, or its name and a
+// statistic.
 func levels() map[string]level {
 	return map[string]level{
 		"lateness p50": {3, 4}, "lateness p99": {14, 160}, "lateness Maximum": {40, 900}, "depth": {5200, 5200},
@@ -50,8 +51,9 @@ func levelOf(s series) (level, bool) {
 	return l, ok
 }
 
-// values returns the points of a line: its level with a ripple. The ripple depends only on the
-// line, so that each run draws the same picture.
+// values returns one value per minute for a line. A value is the line's example value with a small
+// variation, so that the line looks like a measurement. The variation is not random, so that each
+// run draws the same picture.
 func values(s series, nth int) []float64 {
 	l, _ := levelOf(s)
 	out := make([]float64, points)

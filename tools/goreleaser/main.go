@@ -90,7 +90,7 @@ func unique(kind, id string, ids map[string]bool) error {
 	return nil
 }
 
-// known returns an error if exist lacks one of the IDs.
+// known returns an error if one of the IDs is not in the given set.
 func known(kind string, ids []string, exist map[string]bool) error {
 	for _, id := range ids {
 		if !exist[id] {
@@ -100,7 +100,8 @@ func known(kind string, ids []string, exist map[string]bool) error {
 	return nil
 }
 
-// found joins the elements to a path, and returns an error if root contains no such path.
+// found joins the elements to a path, and returns an error if this path does not exist in the root
+// folder.
 func found(root string, elements ...string) error {
 	path := filepath.Join(elements...)
 	if _, err := os.Stat(filepath.Join(root, path)); err != nil {

@@ -50,8 +50,8 @@ func billOf(p packed, program, version string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// addDependencies makes the main component depend on every listed component. The generator omits
-// the standard library, because the linker does not record it as a module.
+// addDependencies makes the main component depend on every listed component. The generator's own
+// dependencies lack the standard library, because the linker does not record it as a module.
 func addDependencies(bill *cdx.BOM) {
 	var refs []string
 	for _, c := range *bill.Components {

@@ -29,8 +29,8 @@ const tags = "lambda.norpc,nethttpomithttp2"
 
 func functions() []string { return []string{"dispatcher", "enqueue", "limit", "lock"} }
 
-// compile builds one function for one processor architecture and writes the executable to the path
-// program.
+// compile builds one function for one processor architecture. It writes the executable to the path
+// in the argument program.
 type compile func(ctx context.Context, function, arch, program string) error
 
 // compiler returns a compile function for the repository at root. It fixes or removes everything
@@ -147,7 +147,7 @@ func zipped(executable []byte) ([]byte, error) {
 // write writes the packages, their bills of materials and their digests into the output folder.
 func (ps packages) write(folder string) error {
 	var sums bytes.Buffer
-	digests := make(map[string]map[string]string) // architecture, then function, to base64 digest
+	digests := make(map[string]map[string]string) // base64 digests, by architecture and then by function
 	for _, p := range ps {
 		if err := writeFile(folder, p.path(".zip"), p.zip); err != nil {
 			return err

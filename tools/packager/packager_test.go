@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tiny is a function that compiles in a second. It depends on one module in addition to the
-// standard library.
+// tiny is the source code of a program that compiles in a second. It depends on one module in
+// addition to the standard library.
 const tiny = `package main
 
 import "github.com/cespare/xxhash/v2"
@@ -29,7 +29,8 @@ import "github.com/cespare/xxhash/v2"
 func main() { println(xxhash.Sum64String("tiny")) }
 `
 
-// checkout returns a folder with a minimal repository: the module files and the function lock.
+// checkout returns a folder with a minimal repository: the module files, and tiny as the function
+// "lock".
 func checkout(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -46,7 +47,7 @@ func checkout(t *testing.T) string {
 	return root
 }
 
-// build compiles the function lock of a fresh checkout and returns the executable.
+// build compiles the function "lock" of a new checkout and returns the executable.
 func build(t *testing.T) []byte {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), bootstrap)

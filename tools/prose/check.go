@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxWidth is the maximum width of a line of comment or Markdown prose, in columns. A tab has four.
+// maxWidth is the maximum width of a line of comment or Markdown prose, in columns. A tab counts as
+// four columns.
 const maxWidth = 100
 
 // Finding is a line that breaks a rule.

@@ -68,8 +68,8 @@ func tracked(ctx context.Context, paths []string) ([]string, error) {
 	return files, nil
 }
 
-// generated reports whether to skip the file: a program writes it, or it contains the phrases on
-// purpose.
+// generated reports whether to skip the file, because a program writes it or because it contains
+// the rejected phrases on purpose.
 func generated(file string) bool {
 	file = filepath.ToSlash(file)
 	return strings.HasPrefix(file, "terraform/provider/docs/") || file == "docs/benchmarks.md" ||

@@ -19,7 +19,8 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// constants returns the values of a type's exported string constants, by name without the prefix.
+// constants maps the name of each exported string constant of a type, without the prefix, to the
+// constant's value.
 func constants(p *types.Package, typeName, prefix string) map[string]string {
 	out := make(map[string]string)
 	for _, name := range p.Scope().Names() {
@@ -60,7 +61,8 @@ func TestConstants(t *testing.T) {
 	}
 }
 
-// filled returns a T whose exported fields all have distinct, non-zero values.
+// filled returns a T whose exported fields all have non-zero values. No two strings and no two
+// integers are equal.
 func filled[T any]() T {
 	var out T
 	n := 0
@@ -101,8 +103,9 @@ func fill(v reflect.Value, n *int) {
 	}
 }
 
-// through encodes from as JSON, decodes the JSON as a T and encodes the T. It returns both JSON
-// texts, and fails if T lacks a field.
+// through converts a value to a T by means of JSON: it encodes the value, decodes the JSON into a
+// T, and encodes the T. It returns the JSON of the value and the JSON of the T. It fails the test
+// if T lacks a field of the JSON.
 func through[T any](t *testing.T, from any) (before, after string) {
 	t.Helper()
 	text, err := json.Marshal(from)

@@ -1,5 +1,5 @@
-// Package publicline tests the client as a Go program outside the repository imports it: the client
-// requires few modules, and exports no types from the rest of the repository.
+// Package publicline tests the client as the users of its Go module see it. The client must require
+// few other modules, and its exported API must not contain types from the rest of the repository.
 package publicline
 
 import (
@@ -68,7 +68,7 @@ func TestOutsideModule(t *testing.T) {
 	require.NotContains(t, modules, "github.com/sluicehq/sluice", "the client must not require the root module")
 }
 
-// goIn runs a go command in a module that is not part of a workspace, and returns its output.
+// goIn runs a go command in a folder, without a Go workspace, and returns the command's output.
 func goIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
@@ -81,8 +81,8 @@ func goIn(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// TestRequirements checks that the other modules require the same version of the client: a release
-// first tags the client with this version.
+// TestRequirements checks that the root module, the provider and the benchmarks require the same
+// version of the client. A release starts with a tag of the client for this version.
 func TestRequirements(t *testing.T) {
 	t.Parallel()
 	versions := make(map[string]string) // by module

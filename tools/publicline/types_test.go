@@ -14,7 +14,8 @@ import (
 
 const clientModule = "github.com/sluicehq/sluice/client"
 
-// load type-checks packages of the module in dir from their export data.
+// load returns the type information of packages. It reads this information from the export data
+// that the compiler writes. The packages belong to the Go module in the folder dir.
 func load(t *testing.T, dir string, paths ...string) []*types.Package {
 	t.Helper()
 	list := append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}"}, paths...)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds the version of OpenTofu in go.mod. It omits parts that Sluice does not use and that take
-# half of the build time: remote state (Azure, Google, Kubernetes, S3 and others), cloud keys for
-# encrypted state, and modules from GCS and S3 buckets. Everything else is the released OpenTofu.
+# Builds OpenTofu, in the version that go.mod requires. The build omits parts that Sluice does not
+# use and that take half of the build time: remote state (Azure, Google, Kubernetes, S3 and others),
+# cloud keys for encrypted state, and modules from GCS and S3 buckets. Everything else is the
+# released OpenTofu.
 #
 #   tools/tofu/build.sh FILE
 set -euo pipefail

@@ -15,14 +15,15 @@ import (
 	"time"
 )
 
-// Fault is a fault of one request. The zero value is no fault.
+// Fault describes how one request fails or is delayed. The zero value means that it succeeds
+// without a delay.
 type Fault struct {
 	Before     time.Duration // delay before the API processes the request
 	After      time.Duration // delay before the API answers
 	Drop       bool          // the connection is cut before the request arrives
 	LoseAnswer bool          // the API processes the request, and the connection is cut before the answer
 	Hang       bool          // the request does not arrive, and the connection stays open
-	Status     int           // 503: the API answers store_unavailable; otherwise the gateway answers this status
+	Status     int           // 503: the API answers store_unavailable; any other status comes from the gateway
 	SkipWait   bool          // the API ignores wait_ms
 }
 
@@ -51,7 +52,7 @@ type API struct {
 	running  sync.WaitGroup
 }
 
-// New returns an API without locks, jobs and charged limits.
+// New returns an API that has no locks, no jobs and no charged limits.
 func New() *API {
 	return &API{
 		locks: make(map[string]*lock), jobs: make(map[string]*job), charged: make(map[string]int64),
@@ -60,16 +61,15 @@ func New() *API {
 }
 
 // Inject sets the function that selects the fault of each further request. The function receives
-// the action and the number of the request, which is counted per action, from 0. Nil removes the
-// faults.
+// the action and the number of the request: 0, 1, 2, … for each action. Nil removes the faults.
 func (a *API) Inject(fault func(action string, n int) Fault) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.fault = fault
 }
 
-// Requests returns the processed requests of an action, in their order. If action is "", it returns
-// the requests of every action.
+// Requests returns the processed requests of an action, in the order of processing. If action is
+// "", it returns the requests of every action.
 func (a *API) Requests(action string) []Request {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -97,7 +97,8 @@ func (o *Outbox) Change(ctx context.Context, item *Item, runAt time.Time, payloa
 	return o.refile(ctx, item, changed)
 }
 
-// refile replaces an item with next, which may have a different key, and updates the pointer item.
+// refile replaces an item with its next version, which may have a different key, and updates the
+// pointer item.
 func (o *Outbox) refile(ctx context.Context, item *Item, next Item) error {
 	next.fence = item.fence + 1
 	ttl := expiry(later(next.Job.RunAt, o.now()))
@@ -162,8 +163,8 @@ func (o *Outbox) Remove(ctx context.Context, item *Item) error {
 	return o.removePointer(ctx, item.Queue, item.Job.ID, item.key())
 }
 
-// removePointer deletes the pointer item of a job. If the pointer no longer holds the key target,
-// it changes nothing and returns [ErrClaimLost].
+// removePointer deletes the pointer item of a job. If the pointer item holds a key other than
+// target, removePointer changes nothing and returns [ErrClaimLost].
 func (o *Outbox) removePointer(ctx context.Context, queue, id string, target key) error {
 	_, err := o.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: o.name(), Key: pointerKey(queue, id),

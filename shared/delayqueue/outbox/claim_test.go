@@ -114,7 +114,7 @@ func TestRelease(t *testing.T) {
 
 func TestMarkSent(t *testing.T) {
 	for name, durable := range map[string]bool{"a job that is only in the outbox": false, "a durable job": true} {
-		t.Run(name+" is not due again and is moved as sent", func(t *testing.T) {
+		t.Run(name+" is not due again, and is movable in the state Sent", func(t *testing.T) {
 			b := newBox(t)
 			options := PutOptions{Durable: durable}
 			b.put(t, options, job("a", base))
@@ -155,10 +155,10 @@ func TestChange(t *testing.T) {
 		runAtMS int64
 		payload json.RawMessage
 	}{
-		"earlier":                            {base + 1000, nil},
-		"later, with a new payload":          {base + 9000, json.RawMessage(`{"changed":true}`)},
-		"same time, with a new payload":      {base + 5000, json.RawMessage(`null`)},
-		"same time, with the payload it had": {base + 5000, nil},
+		"earlier":                         {base + 1000, nil},
+		"later, with a new payload":       {base + 9000, json.RawMessage(`{"changed":true}`)},
+		"same time, with a new payload":   {base + 5000, json.RawMessage(`null`)},
+		"same time and unchanged payload": {base + 5000, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t)
@@ -226,7 +226,7 @@ func TestRemove(t *testing.T) {
 		b.put(t, PutOptions{}, job("a", base))
 	})
 
-	t.Run("does not remove an item that was refiled after it was read", func(t *testing.T) {
+	t.Run("does not remove an item that was changed after it was read", func(t *testing.T) {
 		b := newBox(t)
 		b.put(t, PutOptions{Durable: true}, job("a", base))
 		before := b.find(t, "a")
@@ -247,7 +247,7 @@ func TestRemoveID(t *testing.T) {
 	item := b.find(t, "a")
 	b.claim(t, item)
 	require.NoError(t, b.Change(t.Context(), item, at(base+1000), nil))
-	require.NoError(t, b.RemoveID(t.Context(), queue, "a"), "RemoveID finds the item after Change has refiled it")
+	require.NoError(t, b.RemoveID(t.Context(), queue, "a"), "RemoveID finds the item after Change has changed its key")
 	require.Equal(t, []string{"b"}, ids(b.due(t, base+1000)))
 }
 

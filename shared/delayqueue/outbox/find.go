@@ -33,9 +33,9 @@ func (o *Outbox) Find(ctx context.Context, queue, id string) (*Item, error) {
 	return f.item, err
 }
 
-// lookUp reads the pointer item of a job and then the job item. Another process may refile the job
-// item between the two reads. If the job item is missing, lookUp therefore reads the pointer again.
-// Only an unchanged pointer means that the job item does not exist.
+// lookUp reads the pointer item of a job and then the job item. Between the two reads, another
+// process may move the job item to a different key. If the job item is missing, lookUp therefore
+// reads the pointer again. If the pointer is unchanged, the job item does not exist.
 func (o *Outbox) lookUp(ctx context.Context, queue, id string) (found, error) {
 	var before key
 	for range maxRaces {
@@ -76,7 +76,7 @@ func (o *Outbox) get(ctx context.Context, key key) (map[string]types.AttributeVa
 }
 
 // Due reads up to limit jobs that are due now and neither claimed nor sent. It skips the jobs of
-// exceptQueues. Errors: store_unavailable.
+// the queues in exceptQueues. Errors: store_unavailable.
 func (o *Outbox) Due(ctx context.Context, exceptQueues []string, limit int) ([]*Item, error) {
 	now := o.now()
 	var due []*Item
@@ -95,8 +95,8 @@ func (o *Outbox) Due(ctx context.Context, exceptQueues []string, limit int) ([]*
 var forever = time.UnixMilli(1 << 50) //nolint:gochecknoglobals // a constant that Go cannot declare as one
 
 // Movable reads unclaimed items that must be moved to Redis. There are three kinds: sent jobs, jobs
-// that are only in the outbox, and durable jobs that are due by durableDueBy. It reads up to limit
-// items of each kind. Errors: store_unavailable.
+// that are only in the outbox, and durable jobs that are due at durableDueBy or earlier. It reads
+// up to limit items of each kind. Errors: store_unavailable.
 func (o *Outbox) Movable(ctx context.Context, durableDueBy time.Time, limit int) ([]*Item, error) {
 	now := o.now()
 	var out []*Item
@@ -118,7 +118,7 @@ func (o *Outbox) Movable(ctx context.Context, durableDueBy time.Time, limit int)
 type selection struct {
 	prefix string
 	until  time.Time // the latest due time
-	free   time.Time // the time at which no lease may be active
+	free   time.Time // select only items whose lease has ended by this time
 	except []string  // queues to skip
 }
 

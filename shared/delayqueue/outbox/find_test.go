@@ -16,8 +16,8 @@ import (
 	"github.com/sluicehq/sluice/shared/delayqueue"
 )
 
-// fill adds n jobs that are due from base on, at intervals of 1 ms, all in the bucket of the job
-// "next".
+// fill adds n jobs in the bucket of the job "next". The first job is due at the time base, and each
+// further job 1 ms later.
 func (b *box) fill(t testing.TB, n int) {
 	t.Helper()
 	var jobs []delayqueue.Job
@@ -157,7 +157,7 @@ func TestFind(t *testing.T) {
 		require.Nil(t, b.find(t, "a"))
 	})
 
-	t.Run("a job that is refiled concurrently is always found", func(t *testing.T) {
+	t.Run("a job whose item moves to different keys concurrently is always found", func(t *testing.T) {
 		b := newBox(t)
 		b.put(t, PutOptions{Durable: true}, job("a", base))
 		stop := make(chan struct{})
@@ -201,7 +201,7 @@ func TestCount(t *testing.T) {
 		require.Zero(t, n)
 	})
 
-	t.Run("more than one page", func(t *testing.T) {
+	t.Run("counts more than one page of items", func(t *testing.T) {
 		b := newBox(t)
 		const n = countPageSize + 50
 		b.fill(t, n)

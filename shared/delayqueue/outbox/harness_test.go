@@ -72,7 +72,7 @@ func (b *box) due(t testing.TB, nowMS int64) []*Item {
 	return items
 }
 
-// only returns the single item that is due.
+// b.only() requires that exactly one item is due, and returns this item.
 func (b *box) only(t testing.TB) *Item {
 	t.Helper()
 	items := b.due(t, b.nowMS.Load())

@@ -42,8 +42,8 @@ const (
 // pointerSK is the sort key of every pointer item.
 const pointerSK = "id"
 
-// retention is the time after the due time of a job at which DynamoDB's TTL may remove its item.
-// The TTL only cleans up items that were left behind; no job depends on it.
+// retention is the time from a job's due time until DynamoDB's TTL may remove its item. The TTL
+// only cleans up items that were left behind; no job depends on it.
 const retention = 30 * 24 * time.Hour
 
 // Item is a job in the outbox.
@@ -93,7 +93,7 @@ func bucketOf(id string) string {
 	return strconv.Itoa(int(h.Sum32() % buckets))
 }
 
-// dueText formats a due time as a text that sorts in the order of the times.
+// dueText formats a due time so that texts sort in the order of their times.
 func dueText(at time.Time) string { return fmt.Sprintf("%016d", at.UnixMilli()) }
 
 // storedJob is the attribute "job" of a job item, in JSON.

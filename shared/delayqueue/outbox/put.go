@@ -75,8 +75,9 @@ func (o *Outbox) Put(ctx context.Context, queue string, j delayqueue.Job,
 	return delayqueue.Enqueued{}, tooManyRaces()
 }
 
-// replaceBrokenPointer changes put so that it may replace the pointer broken, whose job item no
-// longer exists. An interrupted removal leaves a broken pointer.
+// replaceBrokenPointer changes put, the write of a new pointer item, so that it may replace a
+// pointer item that holds the key broken. No job item has this key: a removal was interrupted after
+// it had deleted the job item and before it deleted the pointer item.
 func replaceBrokenPointer(put *types.Put, broken key) {
 	put.ConditionExpression = aws.String(
 		"attribute_not_exists(pk) OR (item_pk = :broken_pk AND item_sk = :broken_sk)")

@@ -57,7 +57,7 @@ func TestPut(t *testing.T) {
 		require.Equal(t, at(base+2), rounded.RunAt)
 	})
 
-	t.Run("dispatchers leave a held job alone until the hold ends", func(t *testing.T) {
+	t.Run("dispatchers do not claim a held job before the hold ends", func(t *testing.T) {
 		b := newBox(t)
 		b.put(t, PutOptions{Durable: true, Hold: 2 * time.Second}, job("a", base))
 		require.Empty(t, b.due(t, base+1999))
@@ -126,7 +126,7 @@ func TestPutExistingID(t *testing.T) {
 		require.Len(t, b.due(t, base), 1)
 	})
 
-	t.Run("a pointer that an interrupted removal left is replaced", func(t *testing.T) {
+	t.Run("a pointer item that remains after an interrupted removal is replaced", func(t *testing.T) {
 		b := newBox(t)
 		b.put(t, PutOptions{}, job("a", base))
 		_, err := b.client.DeleteItem(t.Context(),

@@ -3,7 +3,7 @@
 --
 -- KEYS  1 leased   2 awaiting   3 done   4 jobs
 -- ARGV  1 dedup_window  ms
---       2 ack_timeout   ms, the default
+--       2 ack_timeout   ms, for jobs without an ack timeout of their own
 --       3 jobs          number of jobs
 --       then for each job: id, number of its claim
 -- Reply for each job: 1 recorded | 0 this claim is no longer the newest

@@ -12,7 +12,8 @@
 --       9 channel         pub/sub channel that wakes the dispatcher
 --       10 message        to publish on the channel
 -- Reply {1, header}: recorded by this call, or by an earlier call whose reply was lost
---       {0, header}: the job does not await an ack of this attempt; header is "" without a job
+--       {0, header}: the job does not await an ack of this attempt; header is "" if the job
+--       does not exist
 -- Requires: prelude
 
 local time = redis.call('TIME')

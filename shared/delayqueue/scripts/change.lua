@@ -10,7 +10,7 @@
 --       7 channel       pub/sub channel that wakes the dispatcher
 --       8 message       to publish on the channel
 -- Reply {1, header}: changed, or canceled by an earlier call whose reply was lost
---       {0, header}: the job is not scheduled; header is "" without a job
+--       {0, header}: the job is not scheduled; header is "" if the job does not exist
 -- Requires: prelude
 
 local time = redis.call('TIME')

@@ -11,7 +11,7 @@
 --   jobs      hash of the records by id
 --   paused    end of the queue's pause; 0 if only a resume ends the pause
 --
--- A record is a text; record.go describes all its options:
+-- A record is a text of the following lines. The file record.go describes the options.
 --   <state> <attempt> <max attempts> <due time> <claims><options>
 --   <error>
 --   <attributes>
@@ -19,8 +19,9 @@
 -- An option is a space, a letter and a value. Scripts never parse the attributes and the payload.
 -- Together they are the job's content.
 
--- The reply of TIME in ms. So that no job runs early, scripts compute new due times from the time
--- rounded up, and compare existing due times with the time rounded down.
+-- The reply of TIME in ms. enqueue.lua, change.lua and redrive.lua compute due times from the time
+-- rounded up, so that no job becomes due early. The other scripts round the time down, so that no
+-- job is claimed early.
 define $floor_ms(time) math.floor((time[1] * 1000000 + time[2]) / 1000)
 define $ceil_ms(time) math.ceil((time[1] * 1000000 + time[2]) / 1000)
 define $text(ms) string.format('%.0f', ms)
@@ -42,8 +43,8 @@ define $parse(record, state) string.match(record, '^${state} (%d+) (%d+) (%d+) (
 define $record(state, attempt, max, due, claims, options, error, content)
   (state .. ' ' .. attempt .. ' ' .. max .. ' ' .. due .. ' ' .. claims .. options .. '\n' .. error .. '\n' .. content)
 
--- The same parts with fewer captures, for scripts that process many jobs per call: due includes the
--- spaces around it, and rest is everything after the options.
+-- The same parts with fewer captures, for scripts that process many jobs per call. The part due
+-- includes the spaces around it, and the part rest is everything after the options.
 define $split(record, state) string.match(record, '^${state} (%d+) (%d+)( %d+ )(%d+)([^\n]*)(.*)$')
 define $join(state, attempt, max, due, claims, options, rest)
   ('${state} ' .. attempt .. ' ' .. max .. due .. claims .. options .. rest)
@@ -63,8 +64,8 @@ define ${REDRIVES} r
 define $option(options, letter) string.match(options, ' ${letter}(%d+)')
 define $without(options, letters) (string.gsub(options, ' [${letters}]%d+', ''))
 
--- Sets due to the time in ms that the argument given encodes: "d<ms>" is a delay from now, "r<ms>"
--- is a time. A time in the past becomes now.
+-- Decodes a due time and assigns it to the variable due. The text given is "d<ms>" for a delay from
+-- now, or "r<ms>" for a time. A time in the past becomes now.
 define $resolve(due, given, now)
   due = string.sub(given, 2) + 0
   if string.sub(given, 1, 1) == 'd' then
@@ -73,10 +74,10 @@ define $resolve(due, given, now)
     due = now
   end
 
--- The due time of the shard's first scheduled job, or nil if there is none.
+-- The earliest due time of the shard's scheduled jobs, or nil if there are none.
 define $first_due() redis.call('ZRANGE', KEYS.due, 0, 0, 'WITHSCORES')[2]
 
--- Schedules a job, and wakes the dispatcher if the job becomes the shard's first to be due.
+-- Schedules a job. If its due time is now the earliest in the shard, wakes the dispatcher.
 define $schedule(id, due)
   do
     local first = $first_due()
@@ -84,9 +85,9 @@ define $schedule(id, due)
     if not first or due < tonumber(first) then redis.call('PUBLISH', ARGV.channel, ARGV.message) end
   end
 
--- Sets delay to the backoff in ms after a failed attempt: the initial delay times
--- (factor/1000)^(attempt-1), at most cap. With full jitter, it multiplies this delay by
--- random/1000000. random is an integer from 0 to 999999.
+-- Assigns the backoff in ms after a failed attempt to the variable delay. The backoff is
+-- initial * (factor/1000)^(attempt-1), but at most cap. If the job has jitter, this value is
+-- multiplied by random/1000000. The argument random is an integer from 0 to 999999.
 define $backoff(delay, options, attempt, random)
   do
     local initial, cap, factor, jitter = string.match(options, ' b(%d+),(%d+),(%d+),(%d)')

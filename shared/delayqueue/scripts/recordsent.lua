@@ -1,4 +1,4 @@
--- Records that an outbox job was sent to SQS or canceled, so that Redis does not send it.
+-- Records that an outbox job was sent to SQS or canceled, so that it is not sent from Redis.
 --
 -- KEYS  1 due   2 awaiting   3 done   4 jobs
 -- ARGV  1 id

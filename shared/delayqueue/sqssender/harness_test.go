@@ -24,7 +24,7 @@ const (
 // fakeSQS is a fake SQS that records each batch and returns the reply of the test. SQS emulators do
 // not simulate failures of single entries, throttling or the limits of SQS.
 type fakeSQS struct {
-	// answer returns the reply to a batch. Nil accepts every message.
+	// answer returns the reply to a batch. If answer is nil, every message is accepted.
 	answer func(*sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error)
 
 	mu      sync.Mutex
@@ -51,8 +51,8 @@ func acceptAll(in *sqs.SendMessageBatchInput) *sqs.SendMessageBatchOutput {
 	return out
 }
 
-// judge returns an answer that calls by for each message with its job ID. by returns the failure of
-// the message, or nil to accept it.
+// judge returns a function for the field answer. It calls the function by with the job ID of each
+// message. A result of nil accepts the message; any other result is the failure of the message.
 func judge(
 	by func(id string) *types.BatchResultErrorEntry,
 ) func(*sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {

@@ -14,7 +14,7 @@ import (
 )
 
 // message returns the SQS message of a job and the size of the message in bytes, as SQS counts it.
-// If the message can never be sent, why is the reason.
+// If the message can never be sent, the result why is the reason.
 func message(queue string, j *delayqueue.Claimed) (entry types.SendMessageBatchRequestEntry, size int, why string) {
 	body := string(j.Payload)
 	if !sqstext.Text(body) {
@@ -29,7 +29,7 @@ func message(queue string, j *delayqueue.Claimed) (entry types.SendMessageBatchR
 	if why := addHeaders(attributes, j.Headers); why != "" {
 		return entry, 0, why
 	}
-	// The trace context is optional: it is added only if the message has a free attribute.
+	// The trace context is optional: it is added only if the message has fewer than ten attributes.
 	if _, taken := attributes["traceparent"]; j.Trace != "" && !taken && len(attributes) < maxAttributes {
 		attributes["traceparent"] = value(j.Trace)
 	}
@@ -43,8 +43,9 @@ func message(queue string, j *delayqueue.Claimed) (entry types.SendMessageBatchR
 	return types.SendMessageBatchRequestEntry{MessageBody: aws.String(body), MessageAttributes: attributes}, size, ""
 }
 
-// overflowAttribute holds the headers that do not fit into attributes of their own, as a JSON
-// object. SQS accepts ten attributes, Sluice uses four of them, and a job may have eight headers.
+// overflowAttribute is the attribute for the headers that do not fit into attributes of their own.
+// It contains them as a JSON object. SQS accepts ten attributes, Sluice uses four of them, and a
+// job may have eight headers.
 const overflowAttribute = "sluice-headers"
 
 func addHeaders(attributes map[string]types.MessageAttributeValue, headers map[string]string) (why string) {

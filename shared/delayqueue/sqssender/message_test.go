@@ -90,13 +90,13 @@ func TestMessage(t *testing.T) {
 			payload string
 			reason  string
 		}{
-			"a name with a space":     {map[string]string{"a b": "v"}, `1`, "name"},
-			"an empty name":           {map[string]string{"": "v"}, `1`, "name"},
-			"a name that is too long": {map[string]string{strings.Repeat("n", 257): "v"}, `1`, "name"},
-			"a name of AWS":           {map[string]string{"AWS.trace": "v"}, `1`, "name"},
-			"a name of Sluice":        {map[string]string{"sluice-job-id": "other"}, `1`, "name"},
-			"an empty value":          {map[string]string{"a": ""}, `1`, "value"},
-			"a value with a control":  {map[string]string{"a": "\x01"}, `1`, "value"},
+			"a name with a space":              {map[string]string{"a b": "v"}, `1`, "name"},
+			"an empty name":                    {map[string]string{"": "v"}, `1`, "name"},
+			"a name that is too long":          {map[string]string{strings.Repeat("n", 257): "v"}, `1`, "name"},
+			"a name with the prefix AWS":       {map[string]string{"AWS.trace": "v"}, `1`, "name"},
+			"a name with the prefix sluice":    {map[string]string{"sluice-job-id": "other"}, `1`, "name"},
+			"an empty value":                   {map[string]string{"a": ""}, `1`, "value"},
+			"a value with a control character": {map[string]string{"a": "\x01"}, `1`, "value"},
 			"a bad value in sluice-headers": {map[string]string{"a": "1", "b": "1", "c": "1", "d": "1", "e": "1",
 				"f": "1",
 				"g": "\uFFFE"}, `1`, "value"},

@@ -100,8 +100,9 @@ func all(jobs []delayqueue.Claimed) []int {
 	return out
 }
 
-// lanes groups jobs by message group and returns their indexes. free are the jobs that are alone in
-// their group. inOrder are the jobs of each larger group, in order.
+// lanes groups jobs by message group and returns their indexes. The result free contains the jobs
+// that are alone in their group. The result inOrder contains a list for each larger group: its
+// jobs, in order.
 func lanes(jobs []delayqueue.Claimed) (free []int, inOrder [][]int) {
 	at := make(map[string]int)
 	var groups [][]int
@@ -151,9 +152,10 @@ func (s *Sender) sendInOrder(ctx context.Context, queue, url string, jobs []dela
 	}
 }
 
-// deduplicationID returns a text of the ID, the attempt and the number of redrives. Without the
-// redrives, SQS would drop the attempts of a redriven job, which start at 1 again, as duplicates.
-// IDs contain no slash, so the texts are unique.
+// deduplicationID returns the SQS deduplication ID of an attempt. It consists of the job ID, the
+// attempt and the number of redrives. A redrive restarts the attempts at 1, so without the number
+// of redrives SQS would drop the new attempts as duplicates. Job IDs contain no slash, so every
+// deduplication ID is unique.
 func deduplicationID(j *delayqueue.Claimed) string {
 	id := j.ID + ":" + strconv.Itoa(j.Attempt)
 	if j.Redrives > 0 {
@@ -162,15 +164,15 @@ func deduplicationID(j *delayqueue.Claimed) string {
 	return id
 }
 
-// batch is up to ten messages. jobs[k] is the index of the job of entries[k].
+// batch is up to ten messages. The message entries[k] belongs to the job with the index jobs[k].
 type batch struct {
 	entries []types.SendMessageBatchRequestEntry
 	jobs    []int
 	bytes   int
 }
 
-// batches packs the jobs with the indexes members into batches, in order. A job that can never be
-// sent gets the result Poison and is in no batch.
+// batches packs the jobs whose indexes are in members into batches, in order. A job that can never
+// be sent gets the result Poison and is in no batch.
 func batches(queue string, fifo bool, jobs []delayqueue.Claimed, members []int, results []Result) []*batch {
 	var out []*batch
 	var open *batch

@@ -123,7 +123,7 @@ func TestSend(t *testing.T) {
 	t.Run("a job without a result is sent again", func(t *testing.T) {
 		f := &fakeSQS{answer: func(in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
 			return &sqs.SendMessageBatchOutput{Successful: []types.SendMessageBatchResultEntry{
-				// and IDs that are not in the batch
+				// The batch has no entries with the last four IDs.
 				{Id: in.Entries[1].Id}, {Id: aws.String("99")}, {Id: aws.String("-1")}, {Id: aws.String("x")},
 				{Id: nil},
 			}}, nil
@@ -197,8 +197,8 @@ func TestSend(t *testing.T) {
 		}
 	})
 
-	// For every reply of SQS, each job has one result. The result is Accepted only if SQS has
-	// accepted the job.
+	// For every reply of SQS, each job has one result. The result is Accepted if and only if SQS
+	// has accepted the job.
 	t.Run("every job has one result", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			fates := rapid.SliceOfN(rapid.SampledFrom([]string{"ok", "fail", "poison", "throttle", "silence",

@@ -25,9 +25,9 @@ type API struct {
 	Log *bytes.Buffer
 }
 
-// NewRequest makes a request. The body is nil, a string, which is sent unchanged, or a value, which
-// is sent as JSON. A request with a body has the Content-Type application/json by default. headers
-// alternates names and values.
+// NewRequest makes a request. A body of nil means no body, a string is sent unchanged, and any
+// other value is sent as JSON. A request with a body has the Content-Type application/json by
+// default. headers alternates names and values.
 func NewRequest(ctx context.Context, t testing.TB, method, target string, body any, headers ...string) *http.Request {
 	t.Helper()
 	content, isText := body.(string)

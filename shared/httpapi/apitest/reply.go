@@ -21,8 +21,8 @@ type Reply struct {
 }
 
 // Read reads an answer and checks it. The answer must have a request ID, a body (except with the
-// status 204) and the right media type. From the status 400 on, the body must be a complete problem
-// document. The exception is a health report, which is a body with the member "checks".
+// status 204) and the right media type. If the status is 400 or higher, the body must be a complete
+// problem document. The exception is a health report, which is a body with the member "checks".
 func Read(t testing.TB, w *httptest.ResponseRecorder) Reply {
 	t.Helper()
 	a := Reply{Status: w.Code, Header: w.Header(), Text: w.Body.String()}

@@ -36,7 +36,7 @@ module "sluice" {
   }
   throttle = { rate = 5000, burst = 5000 }
 
-  # The policy shop-per-key limits the requests to the shop's API for each API key.
+  # The policy "shop-per-key" limits the requests to the shop's API for each API key.
   authorizer = { apis = { shop = aws_apigatewayv2_api.shop.id }, policy = "shop-per-key", key = "$request.header.x-api-key" }
 
   log_retention_days = 90
@@ -62,7 +62,7 @@ resource "aws_apigatewayv2_route" "checkout" {
   authorizer_id      = module.sluice.authorizer_ids["shop"]
 }
 
-# Lets the consumer's role receive and decrypt messages of the queue orders.
+# Lets the consumer's role receive and decrypt messages of the queue "orders".
 resource "aws_iam_role_policy" "consumer" {
   name = "consume-orders"
   role = var.consumer_role

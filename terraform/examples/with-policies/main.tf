@@ -9,13 +9,13 @@ module "sluice" {
 
   queues = { orders = {} }
 
-  # API Gateway calls the function limit before each request to the shop's API.
+  # API Gateway calls the function "limit" before each request to the shop's API.
   authorizer = { apis = { shop = aws_apigatewayv2_api.shop.id }, policy = "shop-per-key", key = "$request.header.x-api-key" }
 }
 
 # The provider signs its requests with the AWS credentials of the environment. They need the
-# permissions in module.sluice.caller_policy. On the first apply, Terraform creates the policies
-# after the API, because the endpoint is unknown before.
+# permissions in module.sluice.caller_policy. On the first apply, Terraform creates the API first
+# and then the policies, because the endpoint is unknown until the API exists.
 provider "sluice" {
   endpoint = module.sluice.endpoint
   region   = var.region

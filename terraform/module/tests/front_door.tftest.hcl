@@ -85,7 +85,7 @@ run "the_stage_throttles_and_logs_accesses" {
   }
   assert {
     condition     = aws_apigatewayv2_stage.default[0].default_route_settings[0].throttling_rate_limit == 50 && aws_apigatewayv2_stage.default[0].default_route_settings[0].throttling_burst_limit == 2000
-    error_message = "The stage must throttle by var.throttle."
+    error_message = "The stage must throttle at the rate in var.throttle, with the default burst."
   }
   assert {
     condition     = aws_apigatewayv2_stage.default[0].access_log_settings[0].destination_arn == "arn:aws:logs:eu-central-1:111122223333:log-group:/aws/vendedlogs/sluice/api"

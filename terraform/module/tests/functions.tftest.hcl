@@ -142,7 +142,7 @@ run "each_function_gets_its_environment" {
       SLUICE_REDIS_IAM_RESOURCE = "sluice"
       SLUICE_LOCK_TABLE         = "sluice-locks"
     })
-    error_message = "The function lock has the wrong environment: ${jsonencode(module.lock.wiring.function.environment)}"
+    error_message = "The lock function has the wrong environment: ${jsonencode(module.lock.wiring.function.environment)}"
   }
   assert {
     condition = { for name, value in module.enqueue.wiring.function.environment[0].variables : name => value if !strcontains(name, "REDIS") } == {
@@ -154,15 +154,15 @@ run "each_function_gets_its_environment" {
       SLUICE_DEDUP_WINDOW_MS   = "3600000"
       SLUICE_DEAD_RETENTION_MS = "1209600000"
     }
-    error_message = "The function enqueue has the wrong environment: ${jsonencode(module.enqueue.wiring.function.environment)}"
+    error_message = "The enqueue function has the wrong environment: ${jsonencode(module.enqueue.wiring.function.environment)}"
   }
   assert {
     condition     = module.dispatcher.wiring.function.environment[0].variables == module.enqueue.wiring.function.environment[0].variables
-    error_message = "enqueue and dispatcher must have the same queues, shards and tables."
+    error_message = "The enqueue and dispatcher functions must have the same queues, shards and tables."
   }
   assert {
     condition     = module.limit.wiring.function.environment[0].variables["SLUICE_POLICY_TABLE"] == "sluice-policies" && !contains(keys(module.limit.wiring.function.environment[0].variables), "SLUICE_AUTHORIZER_POLICY")
-    error_message = "The function limit has the wrong environment: ${jsonencode(module.limit.wiring.function.environment)}"
+    error_message = "The limit function has the wrong environment: ${jsonencode(module.limit.wiring.function.environment)}"
   }
 }
 
@@ -172,26 +172,26 @@ run "each_role_permits_only_the_calls_of_its_function" {
       ConnectToCache = [["elasticache:Connect"], ["arn:aws:elasticache:eu-central-1:111122223333:replicationgroup:sluice", "arn:aws:elasticache:eu-central-1:111122223333:user:sluice-functions"]]
       Locks          = [["dynamodb:GetItem", "dynamodb:PutItem"], ["arn:aws:dynamodb:eu-central-1:111122223333:table/sluice-locks"]]
     }
-    error_message = "The function lock has the wrong permissions: ${jsonencode(module.lock.wiring.policy)}"
+    error_message = "The lock function has the wrong permissions: ${jsonencode(module.lock.wiring.policy)}"
   }
   assert {
     condition = { for s in module.enqueue.wiring.policy.Statement : s.Sid => s.Resource if !contains(["Logs", "Key", "NetworkInterfaces", "NetworkInterfacesNotByTheCode", "Traces", "ConnectToCache"], s.Sid) } == {
       Outbox = ["arn:aws:dynamodb:eu-central-1:111122223333:table/sluice-outbox"]
     }
-    error_message = "The function enqueue has the wrong permissions: ${jsonencode(module.enqueue.wiring.policy)}"
+    error_message = "The enqueue function has the wrong permissions: ${jsonencode(module.enqueue.wiring.policy)}"
   }
   assert {
     condition = { for s in module.dispatcher.wiring.policy.Statement : s.Sid => [s.Action, s.Resource] if contains(["SendJobs", "DeadInvocations"], s.Sid) } == {
       SendJobs        = [["sqs:SendMessage"], ["arn:aws:sqs:eu-central-1:111122223333:jobs", "arn:aws:sqs:eu-central-1:111122223333:jobs"]]
       DeadInvocations = [["sqs:SendMessage"], ["arn:aws:sqs:eu-central-1:111122223333:sluice-dispatcher-dead"]]
     }
-    error_message = "The function dispatcher has the wrong permissions: ${jsonencode(module.dispatcher.wiring.policy)}"
+    error_message = "The dispatcher function has the wrong permissions: ${jsonencode(module.dispatcher.wiring.policy)}"
   }
   assert {
     condition = { for s in module.limit.wiring.policy.Statement : s.Sid => s.Resource if !contains(["Logs", "Key", "NetworkInterfaces", "NetworkInterfacesNotByTheCode", "Traces", "ConnectToCache"], s.Sid) } == {
       Policies = ["arn:aws:dynamodb:eu-central-1:111122223333:table/sluice-policies"]
     }
-    error_message = "The function limit has the wrong permissions: ${jsonencode(module.limit.wiring.policy)}"
+    error_message = "The limit function has the wrong permissions: ${jsonencode(module.limit.wiring.policy)}"
   }
   assert {
     condition = alltrue(flatten([for f in [module.lock, module.enqueue, module.dispatcher, module.limit] : [
@@ -249,7 +249,7 @@ run "a_setting_replaces_only_its_default" {
   }
   assert {
     condition     = module.limit.wiring.function.memory_size == 512 && module.limit.wiring.function.timeout == 10
-    error_message = "Only the memory may change."
+    error_message = "The given memory must be applied, and the timeout must keep its default."
   }
   assert {
     condition     = module.dispatcher.wiring.function.timeout == 180 && module.dispatcher.wiring.function.reserved_concurrent_executions == -1
@@ -271,14 +271,14 @@ run "only_the_lock_connects_to_quorum_nodes" {
   }
   assert {
     condition     = length(split(",", module.lock.wiring.function.environment[0].variables["SLUICE_LOCK_NODES"])) == 3
-    error_message = "The environment of the lock must contain three nodes."
+    error_message = "The environment of the lock function must contain three nodes."
   }
   assert {
     condition     = module.lock.wiring.function.environment[0].variables["SLUICE_LOCK_USER"] == "sluice-functions" && module.lock.wiring.function.environment[0].variables["SLUICE_LOCK_IAM_RESOURCES"] == "sluice-quorum-1,sluice-quorum-2,sluice-quorum-3"
-    error_message = "The environment of the lock must name the cache of each node, because an IAM token is valid for one cache."
+    error_message = "The environment of the lock function must name the cache of each node, because an IAM token is valid for one cache."
   }
   assert {
     condition     = length([for s in module.lock.wiring.policy.Statement : s if s.Sid == "ConnectToQuorum"]) == 1 && length([for s in module.limit.wiring.policy.Statement : s if s.Sid == "ConnectToQuorum"]) == 0
-    error_message = "Only the lock may connect to the quorum."
+    error_message = "Only the lock function may connect to the quorum nodes."
   }
 }

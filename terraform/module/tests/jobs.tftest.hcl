@@ -124,7 +124,7 @@ run "each_queue_is_encrypted_and_has_its_own_dead_letter_queue" {
   }
   assert {
     condition     = jsondecode(aws_sqs_queue_redrive_allow_policy.dead["orders"].redrive_allow_policy) == { redrivePermission = "byQueue", sourceQueueArns = ["arn:aws:sqs:eu-central-1:111122223333:jobs"] }
-    error_message = "Only its own job queue may use a dead-letter queue."
+    error_message = "A dead-letter queue must accept messages only from its own job queue."
   }
   assert {
     condition     = aws_sqs_queue.jobs["orders"].visibility_timeout_seconds == 360 && aws_sqs_queue.jobs["mail"].visibility_timeout_seconds == 180

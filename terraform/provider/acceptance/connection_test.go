@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fails plans a configuration that must fail. It returns the output on one line, without the lines
-// that Terraform draws around errors.
+// fails checks that the plan of a configuration fails. It returns the plan's output on one line,
+// without the frame that Terraform draws around errors.
 func fails(t *testing.T, configuration string, env ...string) string {
 	t.Helper()
 	w := workspace(t, env...)
@@ -26,8 +26,8 @@ func fails(t *testing.T, configuration string, env ...string) string {
 	return strings.Join(strings.Fields(strings.NewReplacer("│", " ", "╷", " ", "╵", " ").Replace(out)), " ")
 }
 
-// two has a resource and two data sources. Terraform must report a mistake in the provider block
-// once, not for each of them.
+// two is a configuration with one resource and two data sources. Terraform must report a mistake in
+// the provider block only once, and not again for each of these three.
 const two = `
 resource "sluice_limiter_policy" "a" {
   name  = "a"
@@ -66,7 +66,7 @@ func TestProviderBlock(t *testing.T) {
 			"an endpoint with a query":      {`endpoint = "https://example.org/?a=b"`, nil, "must have no query"},
 			"an endpoint that does not listen": {"endpoint = \"http://127.0.0.1:1\"\n retries = 0", nil,
 				"Sluice cannot be reached"},
-			"a page at the endpoint":               {fmt.Sprintf("endpoint = %q", page.URL), nil, "check the endpoint"},
+			"a web page at the endpoint":           {fmt.Sprintf("endpoint = %q", page.URL), nil, "check the endpoint"},
 			"another API at the endpoint":          {`endpoint = "` + other.URL + `"`, nil, "check the endpoint"},
 			"no credentials":                       {"", none, "No AWS credentials"},
 			"half of the credentials":              {"", []string{"SLUICE_SECRET_KEY="}, "credentials are incomplete"},
@@ -102,7 +102,7 @@ func TestProviderBlock(t *testing.T) {
 		require.Contains(t, output, "check the credentials, the region, the clock")
 	})
 
-	t.Run("reports an endpoint that does not answer after the timeout", func(t *testing.T) {
+	t.Run("reports an endpoint that does not answer within the timeout", func(t *testing.T) {
 		t.Parallel()
 		release := make(chan struct{})
 		hung := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -161,7 +161,7 @@ func TestProviderBlock(t *testing.T) {
 		}
 	})
 
-	t.Run("sends unsigned requests without authentication", func(t *testing.T) {
+	t.Run("sends unsigned requests if auth is none", func(t *testing.T) {
 		t.Parallel()
 		output := fails(t, "provider \"sluice\" {\n  auth = \"none\"\n}\n data \"sluice_limiter_policies\" \"all\" {}",
 			"SLUICE_ACCESS_KEY=", "SLUICE_SECRET_KEY=")

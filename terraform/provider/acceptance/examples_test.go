@@ -44,7 +44,7 @@ func TestExamples(t *testing.T) {
 		require.Equal(t, 7, checked, "the provider, a resource, three data sources, two functions")
 	})
 
-	t.Run("validates the configurations of the provider's pages", func(t *testing.T) {
+	t.Run("validates the configurations in docs/terraform-provider.md and docs/policies.md", func(t *testing.T) {
 		t.Parallel()
 		block := regexp.MustCompile("(?s)```hcl\n(.*?)```")
 		checked := 0

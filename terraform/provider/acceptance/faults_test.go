@@ -24,7 +24,7 @@ func TestLostResponse(t *testing.T) {
 			t, environment("SLUICE_ENDPOINT", f.url),
 			resource.TestStep{
 				PreConfig: func() {
-					put(t, elsewhere(n, 77)) // the next policy with this name continues its version
+					put(t, elsewhere(n, 77)) // a new policy with this name continues from the deleted policy's version
 					require.NoError(t, connect(t).DeletePolicy(context.Background(), n))
 					f.lose(http.MethodPut)
 				},
@@ -40,7 +40,7 @@ func TestLostResponse(t *testing.T) {
 		require.Equal(t, 2, f.count(http.MethodPut), "the provider must not repeat a PUT")
 	})
 
-	t.Run("does not adopt a policy of another writer", func(t *testing.T) {
+	t.Run("does not adopt a policy that another writer stored", func(t *testing.T) {
 		n := name("stranger")
 		f := newFront(t)
 		t.Parallel()

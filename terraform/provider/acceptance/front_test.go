@@ -57,7 +57,8 @@ func (f *front) serve(proxy http.Handler, w http.ResponseWriter, r *http.Request
 }
 
 // take records the request and returns the faults for its method. A hook and a lost response apply
-// once. take returns no faults for a listing, because Terraform configures the provider with it.
+// once. For a request that lists policies, take returns no faults, because the provider sends such
+// a request to check its endpoint.
 func (f *front) take(r *http.Request) (hook func(), lost bool, status int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,22 +76,24 @@ func (f *front) take(r *http.Request) (hook func(), lost bool, status int) {
 	return hook, lost, f.refused[r.Method]
 }
 
-// before calls hook before the next request with the method, except listings.
+// before makes the proxy call the function hook once, before it handles the next request with the
+// method. Requests that list policies do not count.
 func (f *front) before(method string, hook func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.hooks[method] = hook
 }
 
-// lose drops the response to the next request with the method, except listings.
+// lose makes the proxy drop the response to the next request with the method. Requests that list
+// policies do not count.
 func (f *front) lose(method string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lost[method] = true
 }
 
-// refuse responds with the status to every request with the method, except listings. Status 0 ends
-// the refusals.
+// refuse sets the status with which the proxy answers all requests with the method, except requests
+// that list policies. The status 0 makes the proxy forward them again.
 func (f *front) refuse(method string, status int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package acceptance runs the provider in a real OpenTofu or Terraform against the real function
-// limit: Lambda processes behind a gateway that verifies signatures, with DynamoDB and Redis on
-// this machine.
+// Package acceptance runs the provider in a real OpenTofu or Terraform against the real Lambda
+// function "limit". The function runs as processes on this machine, behind a gateway that verifies
+// signatures, with a local DynamoDB and Redis.
 package acceptance
 
 import (
@@ -104,7 +104,8 @@ func environment(changes ...string) func(string) string {
 	return func(name string) string { return env[name] }
 }
 
-// factories serves the provider in this process.
+// factories returns a constructor of the provider for the test framework, which then runs the
+// provider in this process.
 func factories(getenv func(string) string) map[string]func() (tfprotov6.ProviderServer, error) {
 	return map[string]func() (tfprotov6.ProviderServer,
 		error){"sluice": providerserver.NewProtocol6WithError(provider.New("test", getenv)())}

@@ -50,7 +50,7 @@ func refusals() map[string]refusal {
 			`rules[1].name is already the name of rules[0]`},
 		"an unknown algorithm": withRule("leaky", "1", "1s", "", `rules[0].algorithm must be "fixed_window"`),
 		"a limit of 0":         withRule("gcra", "0", "1s", "", `rules[0].limit must be 1 to 1000000000`),
-		"a large exact limit": withRule("sliding_window", "100001", "1s", "",
+		"a limit too large for a sliding window": withRule("sliding_window", "100001", "1s", "",
 			`rules[0].limit must be 1 to 100000`),
 		"a fraction of a limit": withRule("gcra", "100 / 3", "1s", "",
 			`rules[0].limit must be an integer, but is 33.33333333; use floor or ceil`),
@@ -61,7 +61,7 @@ func refusals() map[string]refusal {
 		"a window that is no duration": withRule("gcra", "1", "hourly", "",
 			`rules[0].window must be a length of time such as "500ms"`),
 		"a window without a unit": withRule("gcra", "1", "60", "", `must be a length of time`),
-		"a burst for windows": withRule("fixed_window", "1", "1s", ", burst = 2",
+		"a burst for a fixed window": withRule("fixed_window", "1", "1s", ", burst = 2",
 			`rules[0].burst is only for token_bucket and gcra`),
 		"a burst of 0": withRule("gcra", "1", "1s", ", burst = 0",
 			`rules[0].burst must be 1 to 1000000000`),
@@ -85,7 +85,7 @@ func refusals() map[string]refusal {
 
 func TestValidation(t *testing.T) {
 	t.Parallel()
-	// Validation needs no endpoint: no server listens on port 1.
+	// No server listens on port 1, because validation must not need the endpoint.
 	t.Run("reports every invalid value at its attribute", func(t *testing.T) {
 		t.Parallel()
 		w := workspace(t, "SLUICE_ENDPOINT=http://127.0.0.1:1")
@@ -110,7 +110,7 @@ func TestValidation(t *testing.T) {
 		require.Len(t, reported, len(refusals())+1)
 	})
 
-	t.Run("fails the plan too", func(t *testing.T) {
+	t.Run("reports an invalid value during the plan too", func(t *testing.T) {
 		t.Parallel()
 		output := fails(t, "resource \"sluice_limiter_policy\" \"p\" {\n  name = \"p\"\n  rules = []\n}\n",
 			"SLUICE_ENDPOINT=http://127.0.0.1:1")

@@ -18,7 +18,7 @@ import (
 
 const address = "sluice_limiter_policy.p"
 
-// simple returns a policy with one rule and further arguments.
+// simple returns the configuration of a policy with one rule and further arguments.
 func simple(name string, limit int, further string) string {
 	return fmt.Sprintf(`
 resource "sluice_limiter_policy" "p" {
@@ -28,7 +28,7 @@ resource "sluice_limiter_policy" "p" {
 }`, name, limit, further)
 }
 
-// full returns a policy with every argument.
+// full returns the configuration of a policy with every argument.
 func full(name string) string {
 	return fmt.Sprintf(`
 resource "sluice_limiter_policy" "p" {

@@ -7,8 +7,9 @@ import (
 )
 
 // The generated JavaScript has a class and a function for each block. In the class, a comment with
-// flags precedes each member. The function contains the nesting of the members. These patterns
-// match the classes, the comments and the functions.
+// flags precedes each member. The function states for each member whether it is a block, and
+// whether it is a list, a set or a map. These patterns match the classes, the comments and the
+// functions.
 var (
 	classPattern    = regexp.MustCompile(`(?m)^class (\w+) extends cdktn\.(\w+) \{`)
 	memberPattern   = regexp.MustCompile(`(?m)^\s*// (\S+) - computed: (true|false), optional: (true|false), required: (true|false)`)
@@ -29,7 +30,8 @@ type member struct {
 	set                          bool
 }
 
-// nesting describes how a member is nested. It is read from the function of the member's block.
+// nesting describes whether a member is a block, and whether it is a list, a set or a map. The
+// parser reads it from the function of the block that contains the member.
 type nesting struct {
 	isBlock bool
 	mode    string // list, set, map, struct
@@ -79,7 +81,7 @@ func (s *source) class(name, base, body string) error {
 		}
 	}
 	if base == "TerraformProvider" {
-		return nil // it has no getters; see settings
+		return nil // the provider's class has no getters; see settings
 	}
 	body, _, _ = strings.Cut(body, "\nexports.")
 	found := memberPattern.FindAllStringSubmatchIndex(body, -1)

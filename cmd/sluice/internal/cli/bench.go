@@ -78,7 +78,8 @@ func checkPlan(p load.Plan) error {
 	return nil
 }
 
-// failure returns the name under which an error is counted: its code.
+// failure returns the name under which an error is counted: the code of a [client.Error], or the
+// text of any other error.
 func failure(err error) string {
 	if e, ok := errors.AsType[*client.Error](err); ok {
 		return string(e.Code)
@@ -86,7 +87,7 @@ func failure(err error) string {
 	return err.Error()
 }
 
-// runName returns a random prefix for the names of one run.
+// runName returns a random prefix for the names that one run of a benchmark uses.
 func runName() string { return "bench-" + strings.ToLower(rand.Text()[:8]) }
 
 func (a *app) benchLocksCommand() *cobra.Command {
@@ -143,7 +144,7 @@ func (a *app) benchLimitsCommand() *cobra.Command {
 	}
 	c := a.bench(&cobra.Command{
 		Use: "limits POLICY [flags]", Short: "Check a policy for many keys",
-		Long:    "Check a policy, and charge it, for keys that nothing else uses. A denial is not an error.",
+		Long:    "Check a policy for keys that nothing else uses. The keys are charged. A denial is not an error.",
 		Example: "  sluice bench limits login --keys 1000 --concurrency 32",
 	}, cobra.ExactArgs(1), workload{"checks", prepare})
 	c.Flags().IntVar(&keys, "keys", 100, "number of keys")

@@ -73,9 +73,9 @@ func (a *app) root() *cobra.Command {
 	f := root.PersistentFlags()
 	f.StringVar(&a.endpoint, "endpoint", "", "`URL` of the API (default $SLUICE_ENDPOINT)")
 	f.StringVar(&a.auth, "auth", "",
-		"aws_iam or none (default $SLUICE_AUTH, otherwise none for this machine and aws_iam for any other)")
+		"aws_iam or none (default $SLUICE_AUTH; if that is empty, none for an API on this machine, otherwise aws_iam)")
 	f.StringVar(&a.region, "region", "",
-		"AWS region to sign for (default: the region in the endpoint, otherwise in the AWS configuration)")
+		"AWS region to sign for if the endpoint does not contain one (default: from the AWS configuration)")
 	f.StringVar(&a.profile, "profile", "", "profile of the AWS configuration")
 	f.Var(&a.timeout, "timeout", "time limit of one request, not counting the wait for a lock")
 	f.BoolVar(&a.json, "json", false, "print JSON")
@@ -98,7 +98,8 @@ func (a *app) watch(c *cobra.Command) {
 	}
 }
 
-// command completes a command: it validates the arguments and connects to the API before run.
+// command completes a command: before it calls run, it validates the arguments and connects to the
+// API.
 func (a *app) command(
 	c *cobra.Command, args cobra.PositionalArgs,
 	run func(ctx context.Context, api *client.Client, args []string) error,

@@ -29,7 +29,7 @@ func (d *duration) Set(text string) error {
 // String implements pflag.Value.
 func (d *duration) String() string { return human.Duration(time.Duration(*d)) }
 
-// Type implements pflag.Value. It names the value in the help.
+// Type implements pflag.Value. The help shows it in place of the value.
 func (d *duration) Type() string { return "duration" }
 
 // instant is a flag value for a time: RFC 3339, or a duration from now.
@@ -57,10 +57,11 @@ func (i *instant) String() string {
 	return i.Format(time.RFC3339)
 }
 
-// Type implements pflag.Value. It names the value in the help.
+// Type implements pflag.Value. The help shows it in place of the value.
 func (i *instant) Type() string { return "time" }
 
-// headers is a flag value name=value. The value may contain commas and equals signs.
+// headers is the value of a flag that can be repeated, each time as name=value. The value may
+// contain commas and equals signs.
 type headers map[string]string
 
 // Set implements pflag.Value. It adds one header.
@@ -79,7 +80,7 @@ func (h *headers) Set(text string) error {
 // String implements pflag.Value.
 func (h *headers) String() string { return "" }
 
-// Type implements pflag.Value. It names the value in the help.
+// Type implements pflag.Value. The help shows it in place of the value.
 func (h *headers) Type() string { return "name=value" }
 
 // maxInput is the maximum size of standard input, in bytes. The limits of the API are lower.

@@ -90,7 +90,7 @@ func parseAttempt(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
 		return 0, usageError{errors.New(
-			"the attempt must be a number, 1 or greater: the attribute sluice-attempt of the message")}
+			"the attempt must be a number, 1 or greater; it is in the message attribute sluice-attempt")}
 	}
 	return n, nil
 }

@@ -107,7 +107,8 @@ func (a *app) jobsListCommand() *cobra.Command {
 	return c
 }
 
-// readAllPages returns a function like ListPage that reads every page.
+// readAllPages returns a function with the signature of ListPage that reads every page and returns
+// them as one.
 func readAllPages(q *client.Queue) func(context.Context, client.ListJobsOptions) (client.JobPage, error) {
 	return func(ctx context.Context, o client.ListJobsOptions) (client.JobPage, error) {
 		page := client.JobPage{Jobs: []client.JobInfo{}}

@@ -31,7 +31,7 @@ func (k *lockKind) register(f *pflag.FlagSet) {
 	f.BoolVar(&k.semaphore, "semaphore", false, "NAME is a semaphore")
 }
 
-// handle returns the lock or semaphore with a name.
+// handle returns the lock or semaphore with the given name.
 func (k *lockKind) handle(api *client.Client, name string) (lockHandle, error) {
 	at := client.Consistency(k.consistency)
 	if !k.semaphore {

@@ -19,7 +19,7 @@ import (
 	"github.com/sluicehq/sluice/cmd/sluice/internal/human"
 )
 
-// Exit codes of lock run, in addition to the exit codes of its command.
+// Exit codes of "lock run", in addition to the exit code of the command that it runs.
 const (
 	exitNoLock    = 75 // EX_TEMPFAIL of sysexits.h: try again later
 	exitLost      = 76
@@ -46,7 +46,7 @@ Exit codes: the exit code of the command (128 + n after signal n), or
   126  the command cannot be run
   127  the command does not exist`
 
-// lockRun holds the flags of lock run.
+// lockRun holds the flags of the command "lock run".
 type lockRun struct {
 	app *app
 
@@ -91,7 +91,7 @@ func (r *lockRun) register(c *cobra.Command) {
 	f.Var(&r.ttl, "ttl", "duration of the lease without a renewal: 1s to 1h")
 	f.Var(&r.wait, "wait", "maximum wait for the lock; 0 does not wait (default: no limit)")
 	f.Lookup("wait").DefValue = ""
-	f.Var(&r.grace, "grace", "time between SIGTERM and SIGKILL (default: 5s, up to a quarter of --ttl)")
+	f.Var(&r.grace, "grace", "time between SIGTERM and SIGKILL (default: 5s, or a quarter of --ttl if that is less)")
 	f.Lookup("grace").DefValue = ""
 	f.StringVar(&r.owner, "owner", "", "label that lock status shows (default: user@host)")
 	f.StringVar(&r.consistency, "consistency", "", "store of the lock: redis (default), quorum or strong")

@@ -11,9 +11,9 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// policyFile is the JSON form of a policy in a file. It declares its own rules, because
-// [client.Rule] ignores unknown fields despite DisallowUnknownFields: a misspelled field would be
-// ignored.
+// policyFile is the JSON form of a policy in a file. It declares its own types for rules and
+// overrides. With [client.Rule], which has its own UnmarshalJSON, the decoder would ignore a
+// misspelled field despite DisallowUnknownFields.
 type policyFile struct {
 	client.Policy
 

@@ -58,8 +58,8 @@ func number(n int64) table.Cell { return right(strconv.FormatInt(n, 10)) }
 
 func right(text string) table.Cell { return table.Cell{Text: text, Right: true} }
 
-// maxColumn is the maximum number of characters of an error in a table. --json and jobs get print
-// the whole error.
+// maxColumn is the maximum number of characters of an error in a table. The flag --json and the
+// command "jobs get" print the whole error.
 const maxColumn = 60
 
 func truncate(s string) string {

@@ -14,7 +14,7 @@ import (
 	"github.com/sluicehq/sluice/cmd/sluice/internal/human"
 )
 
-// push holds the flags of jobs push.
+// push holds the flags of the command "jobs push".
 type push struct {
 	app *app
 

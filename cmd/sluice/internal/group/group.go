@@ -23,8 +23,8 @@ type Group struct {
 // Start starts cmd. Its standard streams must be files or nil, so that a process that outlives the
 // command cannot block cmd.Wait.
 //
-// If standard input is a terminal and this process is in its foreground, the group becomes the
-// foreground process group: it receives signals such as Ctrl-C, and may read from the terminal. On
+// If standard input is a terminal and this process is in its foreground, the new group becomes the
+// foreground process group: it receives signals such as Ctrl-C, and can read from the terminal. On
 // Linux the kernel kills the command if this process is killed.
 func Start(cmd *exec.Cmd) (*Group, error) {
 	g := &Group{cmd: cmd, exited: make(chan struct{}), restore: func() {}}
@@ -44,7 +44,7 @@ func Start(cmd *exec.Cmd) (*Group, error) {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // ExitCode reads the state
+			_ = cmd.Wait() // ExitCode reads the result from cmd.ProcessState
 		}
 		close(g.exited)
 	}()
@@ -61,8 +61,8 @@ func Start(cmd *exec.Cmd) (*Group, error) {
 // may still run.
 func (g *Group) Exited() <-chan struct{} { return g.exited }
 
-// ExitCode returns the exit code of the command after [Group.Exited]: 128 + n if the signal n ended
-// it, as in a shell.
+// ExitCode returns the exit code of the command: 128 + n if the signal n ended the command, as in a
+// shell. Call it only after the channel of [Group.Exited] is closed.
 func (g *Group) ExitCode() int {
 	if status, ok := g.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())
@@ -71,8 +71,8 @@ func (g *Group) ExitCode() int {
 }
 
 // End sends SIGTERM to the group, and SIGKILL if a process still runs after grace. It returns when
-// no process is left, at the latest killWait after SIGKILL. It makes this process the foreground of
-// the terminal again.
+// no process is left, at the latest killWait after SIGKILL. Before it returns, it makes the group
+// of this process the foreground of the terminal again.
 func (g *Group) End(grace time.Duration) {
 	defer g.restore()
 	if grace > 0 && g.Signal(syscall.SIGTERM) == nil {
@@ -93,8 +93,8 @@ const (
 	poll = 5 * time.Millisecond
 )
 
-// waitEmpty waits until the group has no process. It reports false if a process is left after
-// limit.
+// waitEmpty waits until the group has no process. It reports false if a process is left when the
+// time limit has passed.
 func (g *Group) waitEmpty(limit time.Duration) bool {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()

@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// Signal kills the command, because this system has no signals and no process groups. It does not
-// reach the processes that the command has started.
+// Signal kills the command if s is SIGKILL, SIGTERM or os.Interrupt, because this system has no
+// signals and no process groups. For any other signal it returns an error. It does not reach the
+// processes that the command has started.
 func (g *Group) Signal(s os.Signal) error {
 	if s == syscall.SIGKILL || s == syscall.SIGTERM || s == os.Interrupt {
 		return g.cmd.Process.Kill()

@@ -52,8 +52,8 @@ func ParseDuration(text string) (time.Duration, error) {
 	return total, nil
 }
 
-// Duration formats d in its two largest units: "2d3h", "1h30m", "5m12s"; below a minute as "42s",
-// "3.2s" or "85ms".
+// Duration formats d in its two largest units: "2d3h", "1h30m", "5m12s". It formats a duration
+// below one minute as "42s", "3.2s" or "85ms".
 func Duration(d time.Duration) string {
 	if d < 0 {
 		return "-" + Duration(-d)
@@ -82,7 +82,7 @@ func pair(d, large time.Duration, largeName string, small time.Duration, smallNa
 	return out
 }
 
-// When formats the time from now to t: "in 5m", "3s ago", "now".
+// When formats the time t relative to the given current time: "in 5m", "3s ago", "now".
 func When(t, now time.Time) string {
 	switch d := t.Sub(now).Round(time.Millisecond); {
 	case d >= time.Second:
@@ -94,8 +94,8 @@ func When(t, now time.Time) string {
 	}
 }
 
-// Instant formats t in the time zone of now, followed by the result of When: "2026-01-02 15:04:05
-// (in 5m)". The zero time is "-".
+// Instant formats the time t in the time zone of the given current time, and adds the result of
+// When: "2026-01-02 15:04:05 (in 5m)". It formats the zero time as "-".
 func Instant(t, now time.Time) string {
 	if t.IsZero() {
 		return "-"

@@ -48,7 +48,7 @@ func TestDuration(t *testing.T) {
 		}
 	})
 
-	t.Run("parses to the same duration, within its smaller unit", func(t *testing.T) {
+	t.Run("ParseDuration returns the same duration, up to the rounding", func(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {
 			d := time.Duration(rapid.Int64Range(0, int64(1000*day)).Draw(t, "d"))
@@ -68,5 +68,5 @@ func TestInstant(t *testing.T) {
 	require.Equal(t, "2026-01-02 15:04:05 (now)", human.Instant(now.Add(300*time.Millisecond), now))
 	require.Equal(t, "-", human.Instant(time.Time{}, now))
 	elsewhere := now.In(time.FixedZone("", 3600))
-	require.Equal(t, "2026-01-02 16:04:05 (now)", human.Instant(now, elsewhere), "in the time zone of now")
+	require.Equal(t, "2026-01-02 16:04:05 (now)", human.Instant(now, elsewhere), "in the zone of the current time")
 }

@@ -40,9 +40,8 @@ type Result struct {
 	Max float64 `json:"max_ms"`
 }
 
-// Run makes calls until the plan or ctx ends, and waits for the last call. The function call
-// receives the number of the call, from 0. The function name returns the name under which an error
-// is counted.
+// Run runs call(ctx, 0), call(ctx, 1) and so on until the plan or ctx ends, and waits for the last
+// one. It counts each error under the text that the function name returns for it.
 func Run(ctx context.Context, plan Plan, call func(ctx context.Context, n int) error, name func(error) string) Result {
 	bounded, cancel := context.WithTimeout(ctx, plan.Duration)
 	defer cancel()
@@ -156,7 +155,8 @@ func (r *recorder) result(took time.Duration) Result {
 	}
 }
 
-// quantile returns the q-quantile of sorted by the nearest rank; 0 if sorted is empty.
+// quantile returns the q-quantile of sorted numbers by the nearest rank. It returns 0 if there are
+// no numbers.
 func quantile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 {
 		return 0

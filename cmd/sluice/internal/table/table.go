@@ -30,13 +30,13 @@ type Cell struct {
 // Text returns a plain cell.
 func Text(s string) Cell { return Cell{Text: s} }
 
-// Table is a table.
+// Table collects rows of cells, and writes them with aligned columns.
 type Table struct {
 	colour bool
 	rows   [][]Cell
 }
 
-// New returns a table with a header. If colour is false, every cell is plain.
+// New returns a table with a header. If colour is false, the table is written without colours.
 func New(colour bool, header ...string) *Table {
 	t := &Table{colour: colour}
 	if len(header) > 0 {

@@ -66,7 +66,7 @@ func TestFormat(t *testing.T) {
 			require.Equal(t, length, got, duration.Format(length))
 		})
 	})
-	t.Run("combines units and omits units with 0", func(t *testing.T) {
+	t.Run("combines units and omits units whose number is 0", func(t *testing.T) {
 		t.Parallel()
 		require.Equal(t, "1h30m", duration.Format(90*time.Minute))
 		require.Equal(t, "366d", duration.Format(366*day))
@@ -95,7 +95,7 @@ func TestValue(t *testing.T) {
 			require.Equal(t, c.want, equal, "%s and %s", c.a, c.b)
 		}
 	})
-	t.Run("refuses only a known text that is not a duration", func(t *testing.T) {
+	t.Run("refuses a text that is not a duration, but accepts null and unknown values", func(t *testing.T) {
 		t.Parallel()
 		for v, refused := range map[duration.Value]bool{
 			{StringValue: types.StringUnknown()}: false,

@@ -60,8 +60,9 @@ func Parse(text string) (time.Duration, error) {
 	return total, nil
 }
 
-// parsePart returns the length of the number integer.fraction with the unit suffix. It computes
-// with integers, because floating-point numbers would round.
+// parsePart returns the length of a number and its unit. For "1.5h", the argument integer is "1",
+// fraction is "5", and suffix is "h". parsePart computes with integers, because floating-point
+// numbers would round.
 func parsePart(integer, fraction, suffix string) (time.Duration, error) {
 	unit := lengthOf(suffix)
 	n, err := strconv.ParseInt(integer, 10, 64)

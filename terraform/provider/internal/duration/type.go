@@ -30,7 +30,7 @@ func (t Type) Equal(other attr.Type) bool {
 	return ok && t.StringType.Equal(o.StringType)
 }
 
-// ValueType returns a [Value].
+// ValueType returns an empty [Value], which is the Go type for the attribute's values.
 func (Type) ValueType(context.Context) attr.Value { return Value{} }
 
 // ValueFromString converts the framework's string to a [Value].
@@ -60,7 +60,7 @@ func Of(length time.Duration) Value { return Value{basetypes.NewStringValue(Form
 // Null returns the null value.
 func Null() Value { return Value{basetypes.NewStringNull()} }
 
-// Type returns [Type].
+// Type returns the attribute type of the value, which is always [Type].
 func (Value) Type(context.Context) attr.Type { return Type{} }
 
 // Equal reports whether other has the same text. [Value.StringSemanticEquals] compares lengths.

@@ -33,7 +33,7 @@ func (t Type) Equal(other attr.Type) bool {
 	return ok && t.Int64Type.Equal(o.Int64Type)
 }
 
-// ValueType returns a [Value].
+// ValueType returns an empty [Value], which is the Go type for the attribute's values.
 func (Type) ValueType(context.Context) attr.Value { return Value{} }
 
 // ValueFromInt64 converts the framework's integer to a [Value].
@@ -78,7 +78,7 @@ func Of(n int64) Value { return Value{Int64Value: basetypes.NewInt64Value(n)} }
 // Null returns the null value.
 func Null() Value { return Value{Int64Value: basetypes.NewInt64Null()} }
 
-// Type returns [Type].
+// Type returns the attribute type of the value, which is always [Type].
 func (Value) Type(context.Context) attr.Type { return Type{} }
 
 // Equal reports whether other is the same value.

@@ -135,8 +135,8 @@ func (s *sluice) connect(ctx context.Context, m *settings, r *role, diags *diag.
 	return c
 }
 
-// retries converts the argument retries to the client's setting. In the setting, 0 selects the
-// client's default, and -1 disables retries.
+// retries converts the argument "retries" of the provider block to the client's setting. In the
+// client's setting, 0 selects the default number of retries, and -1 disables retries.
 func (m *settings) retries() int {
 	n := int(m.Retries.ValueInt64())
 	if n == 0 && !m.Retries.IsNull() {
@@ -145,9 +145,9 @@ func (m *settings) retries() int {
 	return n
 }
 
-// greet sends one request to check that the endpoint responds. It accepts [client.ErrForbidden] and
-// the statuses 429 and 5xx: Sluice or its gateway responded, and the caller may lack only the
-// permission to list policies.
+// greet lists one policy to check that the endpoint is Sluice. It ignores [client.ErrForbidden],
+// because the caller can have other permissions than the permission to list policies. It ignores
+// the statuses 429 and 5xx, because a later request can succeed.
 func greet(ctx context.Context, c *client.Client) error {
 	_, err := c.ListPoliciesPage(ctx, client.ListPoliciesOptions{Limit: 1})
 	if e, answered := errors.AsType[*client.Error](err); answered &&
@@ -157,8 +157,8 @@ func greet(ctx context.Context, c *client.Client) error {
 	return err
 }
 
-// clientOf returns the client that Configure created. It returns nil if Terraform only validates,
-// or if the provider block depends on unknown values.
+// clientOf returns the client that Configure created. It returns nil if Terraform only validates
+// the configuration, or if the provider block depends on unknown values.
 func clientOf(data any, diags *diag.Diagnostics) *client.Client {
 	if data == nil {
 		return nil
@@ -171,7 +171,8 @@ func clientOf(data any, diags *diag.Diagnostics) *client.Client {
 	return c
 }
 
-// connected reports whether c is a client. If c is nil, connected adds an error.
+// connected reports whether Configure created a client. If it did not, c is nil and connected adds
+// an error.
 func connected(c *client.Client, diags *diag.Diagnostics) bool {
 	if c == nil {
 		diags.AddError("The provider's configuration is not known yet",

@@ -18,8 +18,8 @@ func sentence(err error) string {
 	return strings.ToUpper(text[:1]) + strings.TrimRight(text[1:], ".?") + "."
 }
 
-// fail adds the errors of a failed call: one error at each invalid attribute, or a single error
-// with the summary.
+// fail adds the errors of a failed call. If the API rejected some fields, fail adds one error at
+// the attribute of each. Otherwise, it adds a single error with the summary.
 func fail(diags *diag.Diagnostics, summary string, err error) {
 	var e *client.Error
 	if errors.As(err, &e) && len(e.Fields) > 0 {

@@ -22,8 +22,9 @@ type expansion struct {
 	fields  fault.Fields // invalid fields that Normalize does not report
 }
 
-// expand returns the normalized policy and its invalid fields, with their names in the API. known
-// is true if all values are known. Unknown fields are never in invalid.
+// expand returns the normalized policy. The result known reports whether all values are known. The
+// result invalid lists the invalid fields by their names in the API. It never contains a field
+// whose value is unknown.
 func (m *policyModel) expand() (p policy.Policy, known bool, invalid fault.Fields) {
 	var x expansion
 	p = policy.Policy{
@@ -52,7 +53,7 @@ func (m *policyModel) expand() (p policy.Policy, known bool, invalid fault.Field
 // isSet reports whether v is neither null nor unknown.
 func isSet(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
 
-// note records the field if v is unknown, and reports whether it is.
+// note reports whether v is unknown. If so, it records the field.
 func (x *expansion) note(field string, v attr.Value) bool {
 	if v.IsUnknown() {
 		x.unknown = append(x.unknown, field)
@@ -79,7 +80,8 @@ func (x *expansion) text(field string, v types.String, replacement string) strin
 	return v.ValueString()
 }
 
-// choice is like text, but rejects an empty value: the field may only be omitted.
+// choice is like text, but records an error if the value is an empty string: a configuration must
+// omit the field instead.
 func (x *expansion) choice(field string, v types.String, replacement string) string {
 	if isSet(v) && v.ValueString() == "" {
 		x.fields.Add(field, "must not be empty; omit it instead")
@@ -109,7 +111,8 @@ func (x *expansion) object(at string, element attr.Value) (types.Object, bool) {
 }
 
 // attribute returns an attribute of the object, or the zero value if the attribute has a different
-// type. The framework's decoding would stop at the first invalid value.
+// type. It replaces the framework's decoding of objects, which would stop at the first invalid
+// value.
 func attribute[T attr.Value](o types.Object, name string) T {
 	v, _ := o.Attributes()[name].(T)
 	return v

@@ -22,7 +22,8 @@ type policiesModel struct {
 	Policies []listedModel `tfsdk:"policies"`
 }
 
-// listedModel holds the attributes of a listed policy. Listings have no ETags.
+// listedModel holds the attributes of a listed policy. It has no ETag, because the API's list of
+// policies contains no ETags.
 type listedModel struct {
 	Name          types.String  `tfsdk:"name"`
 	Description   types.String  `tfsdk:"description"`

@@ -77,8 +77,8 @@ func (l *policyList) List(ctx context.Context, req list.ListRequest, stream *lis
 	}
 }
 
-// result returns the list result of one policy. If the request includes the resource, result reads
-// the policy again, because listings have no ETags.
+// result returns the list result of one policy. If Terraform requests all attributes of the
+// resource, result reads the policy again, because the API's list of policies contains no ETags.
 func (l *policyList) result(ctx context.Context, req list.ListRequest, p client.StoredPolicy) list.ListResult {
 	result := req.NewListResult(ctx)
 	result.DisplayName = p.Name

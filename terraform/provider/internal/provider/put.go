@@ -22,7 +22,7 @@ type change struct {
 	// predictable: it continues after the last version of a deleted policy with the same name.
 	after      int64
 	conditions []client.Condition
-	// conflict returns the error for the case that the stored version does not satisfy conditions.
+	// conflict returns the error to report if the stored version does not satisfy the conditions.
 	conflict func(name string) (summary, detail string)
 }
 
@@ -58,14 +58,17 @@ func (r *policyResource) put(ctx context.Context, m *resourceModel, c change, di
 }
 
 // mayHaveSucceeded reports whether the service may have stored the policy despite the error. In
-// this case, put reads the policy. Otherwise, the policy could exist but not be in the state, and
-// the next apply would fail because it does not replace an existing policy.
+// this case, put reads the policy to find out. Without this read, a created policy could be missing
+// from the state. The next apply would then fail, because the provider does not replace an existing
+// policy.
 func mayHaveSucceeded(err error) bool {
 	e, ok := errors.AsType[*client.Error](err)
 	return ok && (e.Status == 0 || e.Status >= 500)
 }
 
-// produced reports whether this change wrote the policy now. started is the time before the write.
+// produced reports whether this change wrote the stored policy. The argument now is the stored
+// policy after the write, p is the policy that put tried to write, and started is the time before
+// the write.
 func (c change) produced(now client.StoredPolicy, p policy.Policy, started time.Time) bool {
 	if !reflect.DeepEqual(now.Policy, toClient(p)) {
 		return false

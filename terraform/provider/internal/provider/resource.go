@@ -69,8 +69,8 @@ func (r *policyResource) Create(ctx context.Context, req resource.CreateRequest,
 	resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, plan.Name)...)
 }
 
-// Read implements resource.Resource. If the policy no longer exists, the next plan creates it
-// again.
+// Read implements resource.Resource. If the policy no longer exists, Read removes it from the
+// state, so that the next plan creates it again.
 func (r *policyResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state resourceModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -83,7 +83,7 @@ func (r *policyResource) Read(ctx context.Context, req resource.ReadRequest, res
 	case errors.Is(err, client.ErrPolicyNotFound):
 		resp.Diagnostics.AddWarning("The policy was deleted elsewhere", fmt.Sprintf("There is no policy %q.", name))
 		resp.State.RemoveResource(ctx)
-		resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, state.Name)...) // the framework requires it here too
+		resp.Diagnostics.Append(setIdentity(ctx, resp.Identity, state.Name)...) // required for removed resources too
 		return
 	case err != nil:
 		fail(&resp.Diagnostics, "The policy was not read", err)
