@@ -148,7 +148,8 @@ func TestPauseAfterRedisLostItsData(t *testing.T) {
 	require.Empty(t, h.counts())
 
 	require.NoError(t, h.jobs.Resume(t.Context(), "orders"))
-	// If a flush hit right after the durable job was moved, the outbox moves it again a minute later.
+	// If a flush hit right after the durable job was moved, the outbox moves it again a minute
+	// later.
 	require.Eventually(t, h.sentTo("orders", 2), time.Minute+patience, time.Millisecond)
 	require.Equal(t, map[string]int{"durable": 1, "job-19": 1}, h.counts())
 	end()
