@@ -18,8 +18,8 @@ import (
 	"github.com/sluicehq/sluice/localstack/tofu"
 )
 
-// functionsMinor is the minor version, 1.8, in which OpenTofu and Terraform added provider
-// functions.
+// functionsMinor is the required minor version. OpenTofu and Terraform support provider functions
+// since version 1.8.
 const functionsMinor = 8
 
 // runDemo starts the system, runs the demo and stops the system.
@@ -76,7 +76,7 @@ func demoOn(ctx context.Context, s *stack.Stack, withoutTofu bool, out, errOut i
 }
 
 // openWorkspace builds the provider and creates a workspace in which the provider calls the API at
-// the URL api.
+// the given URL.
 func openWorkspace(ctx context.Context, tool tofu.Tool, root, dir, api string) (*tofu.Workspace, error) {
 	provider, work := filepath.Join(dir, "provider"), filepath.Join(dir, "work")
 	if err := errors.Join(os.Mkdir(provider, 0o700), os.Mkdir(work, 0o700)); err != nil {

@@ -21,7 +21,7 @@ func openTerminal(t *testing.T) (user, programs *os.File) {
 	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = user.Close() })
-	require.NoError(t, unix.IoctlSetPointerInt(int(user.Fd()), unix.TIOCSPTLCK, 0)) // unlocks the end of the programs
+	require.NoError(t, unix.IoctlSetPointerInt(int(user.Fd()), unix.TIOCSPTLCK, 0)) // unlocks the programs' end
 	number, err := unix.IoctlGetInt(int(user.Fd()), unix.TIOCGPTN)
 	require.NoError(t, err)
 	programs, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|syscall.O_NOCTTY, 0)

@@ -190,8 +190,9 @@ func TestUp(t *testing.T) {
 	})
 }
 
-// TestUpTime requires that a built stack starts in less than three seconds. It measures the fastest
-// of three starts, because other tests use the machine.
+// TestUpTime requires that the stack starts in less than three seconds if the functions are already
+// built. The fastest of three starts counts, because other processes may use the machine at the
+// same time.
 func TestUpTime(t *testing.T) {
 	best := time.Hour
 	for range 3 {
@@ -204,13 +205,13 @@ func TestUpTime(t *testing.T) {
 	require.Less(t, best, 3*time.Second)
 }
 
-// pathWithout returns a PATH with every program of the current PATH except missing. It keeps the C
-// compiler, because without a C compiler, go disables cgo and compiles every package again.
+// pathWithout returns a PATH with every program of the current PATH except the given programs. The
+// C compiler remains on the PATH: without it, go would disable cgo and compile every package again.
 func pathWithout(t *testing.T, missing ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, from := range filepath.SplitList(os.Getenv("PATH")) {
-		programs, _ := os.ReadDir(from) // a folder of the PATH may not exist
+		programs, _ := os.ReadDir(from) // PATH can list folders that do not exist
 		for _, p := range programs {
 			if slices.Contains(missing, p.Name()) {
 				continue

@@ -1,5 +1,5 @@
-// Package awstest starts kumo, a local fake of AWS, for tests. Package redistest does the same for
-// Redis.
+// Package awstest starts kumo, a local fake of AWS, for tests. Package redistest starts Redis
+// servers for tests.
 package awstest
 
 import (

@@ -30,8 +30,8 @@ func TestJobs(t *testing.T) {
 		l.check(t, over+4*lease)
 	})
 
-	// SQS fails complete batches and single entries, throttles, and accepts messages whose response
-	// is lost.
+	// The proxy makes complete batches and single entries fail, throttles, and drops responses
+	// after SQS accepted the messages.
 	t.Run("survive every failure of SQS", func(t *testing.T) {
 		l := open(t, "sqs")
 		proxy.Set(faultproxy.Faults{Error: 0.1, Throttled: 0.1, Partial: 0.2, Lost: 0.1})

@@ -77,8 +77,8 @@ func (l *ledger) consume(ctx context.Context) {
 	}
 }
 
-// push enqueues the jobs first to first+n-1 in batches, with due times spread evenly over the
-// duration over. It retries unacknowledged jobs with the same IDs.
+// push enqueues n jobs in batches. Their numbers start at first, and their due times are spread
+// evenly over the given duration. push retries unacknowledged jobs with the same IDs.
 func (l *ledger) push(t *testing.T, first, n int, over time.Duration) {
 	t.Helper()
 	began := time.Now().Add(500 * time.Millisecond)
@@ -191,9 +191,9 @@ func (l *ledger) check(t *testing.T, patience time.Duration) {
 	}
 }
 
-// explained reports whether the last delivery in so is a duplicate with a known cause. Either the
-// response of SQS was lost, or the dispatcher was killed after SQS accepted the message and before
-// Redis recorded it. In both cases the dispatcher sends the attempt again.
+// explained reports whether the last of the given deliveries of a job is a duplicate with a known
+// cause. Either the response of SQS was lost, or the dispatcher was killed after SQS accepted the
+// message and before Redis recorded it. In both cases the dispatcher sends the attempt again.
 func (l *ledger) explained(id string, so []delivery) bool {
 	if proxy.Lost(id) >= len(so)-1 {
 		return true

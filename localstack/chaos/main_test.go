@@ -66,7 +66,8 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// scale returns the positive integer in the environment variable name, or normal if there is none.
+// scale returns the integer in the given environment variable. If the variable is not a positive
+// integer, scale returns the default, normal.
 func scale(name string, normal int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
 		return n

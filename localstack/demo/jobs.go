@@ -20,7 +20,8 @@ func showJobs(ctx context.Context, s *scenario) error {
 	if err != nil {
 		return err
 	}
-	err = s.check(again.is("duplicate"), "enqueued again with the same ID: reported as a duplicate, no second job")
+	err = s.check(again.is("duplicate"),
+		"a second enqueue with the same ID creates no job and is reported as a duplicate")
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (s *scenario) onTime(ctx context.Context, id string) error {
 		state.text("state"))
 }
 
-// until reads a path until holds returns true, for up to ten seconds.
+// until repeats a GET request until holds(answer) is true. It gives up after ten seconds.
 func (s *scenario) until(ctx context.Context, path string, holds func(answer) bool) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -23,7 +23,7 @@ func showLimits(ctx context.Context, s *scenario) error {
 		return err
 	}
 	if err := s.check(put.status == http.StatusCreated || put.status == http.StatusOK,
-		"the policy login is stored, version %.0f", put.number("version")); err != nil {
+		"the policy \"login\" is stored, version %.0f", put.number("version")); err != nil {
 		return err
 	}
 	allowed, denied := 0, 0

@@ -70,12 +70,12 @@ func (s *scenario) handOver(ctx context.Context, ann answer) error {
 	if bob.err != nil {
 		return bob.err
 	}
-	if err := s.check(bob.at.Sub(released) < time.Second, "worker-bob holds it %s after the release",
+	if err := s.check(bob.at.Sub(released) < time.Second, "worker-bob holds the lock %s after the release",
 		millis(bob.at.Sub(released))); err != nil {
 		return err
 	}
 	if err := s.check(bob.number("fence") > ann.number("fence"),
-		"its fence is higher, %.0f > %.0f: a resource can refuse a late write by worker-ann",
+		"the fence of worker-bob is higher, %.0f > %.0f: a resource can refuse a late write by worker-ann",
 		bob.number("fence"), ann.number("fence")); err != nil {
 		return err
 	}

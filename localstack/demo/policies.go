@@ -96,7 +96,7 @@ resource "sluice_limiter_policy" "exports" {
 `, limit)
 }
 
-// putPolicy stores the same policy with the command line.
+// putPolicy stores the same policy as the method declare, but with the sluice command line.
 func (s *scenario) putPolicy(ctx context.Context, limit int) error {
 	policy := fmt.Sprintf(`{"rules": [{"name": "per-1h", "algorithm": "gcra", "limit": %d, "window_ms": 3600000}]}`,
 		limit)

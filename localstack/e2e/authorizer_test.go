@@ -30,8 +30,8 @@ func (f functions) Invoke(ctx context.Context, function string, payload []byte) 
 	return out.Payload, nil
 }
 
-// guardedAPI serves the system through a second gateway and returns the gateway's URL. In it, the
-// function limit is the authorizer of the route.
+// guardedAPI serves the system through a second gateway and returns the gateway's URL. In this
+// gateway, the function "limit" is the authorizer of the given route.
 func guardedAPI(t *testing.T, route string, variables map[string]string) string {
 	t.Helper()
 	client := lambda.New(lambda.Options{

@@ -156,7 +156,7 @@ func TestJob(t *testing.T) {
 			object{"ids": []string{id}}).number("moved"))
 		m = receive(t, "emails", id)
 		require.Equal(t, "1", aws.ToString(m.MessageAttributes["sluice-attempt"].StringValue),
-			"a redrive resets the attempt number to 0")
+			"a redrive resets the attempt number to 0, and the next claim raises it to 1")
 		state(t, path, "awaiting_ack")
 		require.Equal(t, "succeeded", want(t, 200, "POST", path+"/ack", object{"attempt": 1}).string("state"))
 		require.Equal(t, "succeeded", want(t, 200, "POST", path+"/ack", object{"attempt": 1}).string("state"),
@@ -223,7 +223,7 @@ func TestInvalidJobRequests(t *testing.T) {
 		code, field  string
 	}{
 		"no payload": {"POST", emails, object{}, 400, "invalid_request", "payload"},
-		"a delay and a time": {"POST", emails,
+		"a delay and a due time": {"POST", emails,
 			object{"payload": 1, "delay_ms": 1, "run_at": "2030-01-01T00:00:00Z"}, 400, "invalid_request", "run_at"},
 		"a delay over ten years": {"POST", emails, object{"payload": 1, "delay_ms": 400 * 86_400_000 * 10},
 			400, "invalid_request", "delay_ms"},
@@ -248,13 +248,13 @@ func TestInvalidJobRequests(t *testing.T) {
 			"queue_not_found", ""},
 		"an empty batch": {"POST", emails + "/batch", object{"jobs": []object{}}, 400,
 			"invalid_request", "jobs"},
-		"a page of 201":              {"GET", emails + "?limit=201", nil, 400, "invalid_request", "limit"},
+		"a page of 201 jobs":         {"GET", emails + "?limit=201", nil, 400, "invalid_request", "limit"},
 		"an invalid cursor":          {"GET", emails + "?cursor=zzz", nil, 400, "invalid_request", "cursor"},
 		"an unknown state":           {"GET", emails + "?state=lost", nil, 400, "invalid_request", "state"},
 		"an unknown query parameter": {"GET", emails + "?page=2", nil, 400, "invalid_request", "page"},
 		"an ack without an attempt":  {"POST", emails + "/x/ack", object{}, 400, "invalid_request", "attempt"},
 		"an empty change":            {"PATCH", emails + "/x", object{}, 400, "invalid_request", "body"},
-		"an id and a different key": {"POST", emails, object{"payload": 1, "id": "one"}, 400, "invalid_request",
+		"an id and another Idempotency-Key": {"POST", emails, object{"payload": 1, "id": "one"}, 400, "invalid_request",
 			"Idempotency-Key"},
 		"a backoff that shrinks": {"POST", emails, object{"payload": 1, "backoff": object{"multiplier": 0.5}},
 			400, "invalid_request", "backoff.multiplier"},

@@ -97,7 +97,7 @@ func TestLimits(t *testing.T) {
 
 func TestPolicies(t *testing.T) {
 	t.Parallel()
-	t.Run("changed: are used within five seconds and keep the count", func(t *testing.T) {
+	t.Run("changed: take effect within five seconds, and the charges stay", func(t *testing.T) {
 		t.Parallel()
 		name := put(t, object{"rules": []object{rule("r", "sliding_window", 2, 3_600_000)}})
 		path := "/v1/limits/" + name + "/check"

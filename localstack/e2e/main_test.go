@@ -83,8 +83,8 @@ type answer struct {
 
 type object = map[string]any
 
-// call sends a request and validates the answer against docs/openapi.yaml. It sends a string body
-// unchanged, another value as JSON, and nothing for nil.
+// call sends a request and validates the answer against docs/openapi.yaml. If the body is a string,
+// call sends it unchanged. If it is nil, call sends no body. It sends any other value as JSON.
 func call(t *testing.T, method, path string, body any, headers ...string) answer {
 	t.Helper()
 	var content []byte

@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// Faults holds the probability of each failure of a SendMessageBatch call, 0 to 1. The sum is at
-// most 1.
+// Faults holds the probability of each failure of a SendMessageBatch call, 0 to 1. The sum must be
+// at most 1.
 type Faults struct {
 	// Error is the probability of InternalError (500). SQS receives no message.
 	Error float64
@@ -162,7 +162,8 @@ func (p *Proxy) sendBatch(w http.ResponseWriter, r *http.Request, target http.Ha
 	}
 }
 
-// draw selects a random fault, counts it and returns its name. It returns "" for no fault.
+// draw selects a random fault, counts it and returns its name. It returns "" if it selects no
+// fault.
 func (p *Proxy) draw() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -92,8 +92,8 @@ func (g *Gateway) verify(r *http.Request, key string, scope []string, body []byt
 	return subtle.ConstantTimeCompare([]byte(again.Header.Get("Authorization")), []byte(given)) == 1
 }
 
-// authorize invokes the route's authorizer, if there is one. It adds the context that the
-// authorizer returns to the event and reports whether the request may continue.
+// authorize invokes the route's authorizer, if there is one. It adds the authorizer's context to
+// the event and reports whether the request may continue.
 func (g *Gateway) authorize(w http.ResponseWriter, r *http.Request, route routes.Route, e *event) bool {
 	authorizer, ok := g.cfg.Authorizers[route.Key()]
 	if !ok {

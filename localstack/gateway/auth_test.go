@@ -130,7 +130,7 @@ func TestAuthorize(t *testing.T) {
 			"the function must receive the authorizer's context")
 	})
 
-	t.Run("denies: answers 403 without invoking the function", func(t *testing.T) {
+	t.Run("denies or fails: answers 403 or 500 without invoking the function", func(t *testing.T) {
 		t.Parallel()
 		for decision, status := range map[string]int{`{"isAuthorized":false}`: 403, `oops`: 500} {
 			a := &authorizer{decision: decision}

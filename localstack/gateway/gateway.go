@@ -31,13 +31,13 @@ type Config struct {
 	Routes  []routes.Route
 	// RequireIAM makes the gateway answer 403 to requests without a signature.
 	RequireIAM bool
-	// Credentials maps access keys to the secret keys for the verification of signatures. If it is
-	// nil, the gateway accepts every signature.
+	// Credentials maps access key IDs to secret keys. The gateway verifies signatures with them. If
+	// Credentials is nil, the gateway accepts every signature.
 	Credentials map[string]string
 	// Authorizers maps a route key, such as "GET /v1/queues", to a REQUEST authorizer (payload
 	// format 2.0, simple responses).
 	Authorizers map[string]Authorizer
-	// StageVariables are copied to every event.
+	// StageVariables are the stage variables, which the gateway copies to every event.
 	StageVariables map[string]string
 	// Timeout is the maximum duration of an invocation. Default [DefaultTimeout].
 	Timeout time.Duration

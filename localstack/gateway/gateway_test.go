@@ -93,7 +93,7 @@ func TestEvent(t *testing.T) {
 
 		require.Equal(t, "2.0", e.Version)
 		require.Equal(t, "one,two", e.Headers["x-trace"], "names are in lower case, repeated headers joined by commas")
-		require.Equal(t, []string{"a=1", "b=2", "c=3"}, e.Cookies, "cookies are separate")
+		require.Equal(t, []string{"a=1", "b=2", "c=3"}, e.Cookies, "cookies are in a separate list")
 		require.NotContains(t, e.Headers, "cookie")
 		require.Equal(t, "203.0.113.9, 127.0.0.1", e.Headers["x-forwarded-for"],
 			"the gateway appends the caller's address to the header")
@@ -125,7 +125,7 @@ func TestEvent(t *testing.T) {
 		require.Nil(t, c.Authorizer, "an unsigned request has no caller")
 	})
 
-	t.Run("leaves out missing parts", func(t *testing.T) {
+	t.Run("omits the members that the request does not have", func(t *testing.T) {
 		t.Parallel()
 		f := &function{answer: ok}
 		send(t, http.MethodGet, serve(t, f)+"/v1/queues", nil, "Content-Type", "application/octet-stream")
@@ -149,7 +149,7 @@ func TestEvent(t *testing.T) {
 		require.Equal(t, string(binary), text)
 	})
 
-	t.Run("has the caller of a signed request", func(t *testing.T) {
+	t.Run("contains the caller of a signed request", func(t *testing.T) {
 		t.Parallel()
 		f := &function{answer: ok}
 		send(t, http.MethodGet, serve(t, f)+"/v1/queues", nil,

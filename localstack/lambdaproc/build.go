@@ -79,7 +79,7 @@ func compile(ctx context.Context, root, dir string, packages []string) error {
 	return nil
 }
 
-// lockBuild waits until no other process is building, and locks the build.
+// lockBuild waits until no other process holds the file lock at path, and acquires it.
 func lockBuild(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // our own path
 	if err != nil {

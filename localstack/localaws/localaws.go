@@ -77,8 +77,8 @@ func Config(endpoint string) aws.Config {
 	}
 }
 
-// Env returns the same configuration as environment variables, for a process that loads the SDK's
-// default configuration.
+// Env returns the configuration that [Config] returns, as environment variables, for a process that
+// loads the SDK's default configuration.
 func Env(endpoint string) []string {
 	return []string{
 		"AWS_ENDPOINT_URL=" + endpoint, "AWS_REGION=" + Region, "AWS_ACCESS_KEY_ID=local",
@@ -94,7 +94,7 @@ func (c *Server) Close() error {
 	_ = c.server.Shutdown(ctx)
 	err := c.server.Close()
 	done := make(chan struct{})
-	go func() { // Close waits for the end of long polls
+	go func() { // kumo waits for the end of long polls, which can take longer than 2 s
 		c.kumo.Close()
 		close(done)
 	}()

@@ -1,5 +1,6 @@
 // Package poller delivers SQS messages to a function. It replaces Lambda's event source mappings,
-// which kumo, the local AWS, does not implement. See
+// which kumo, the local AWS, does not implement. The function reports failed messages as described
+// in
 // https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html#services-sqs-batchfailurereporting.
 package poller
 
@@ -93,7 +94,8 @@ func (p *Poller) run(ctx context.Context) {
 	}
 }
 
-// deliver invokes the function and deletes the messages that it does not report as failed.
+// deliver invokes the function with a batch and deletes the messages that the function does not
+// report as failed.
 func (p *Poller) deliver(ctx context.Context, batch []types.Message) error {
 	payload, err := json.Marshal(p.event(batch))
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 	"github.com/sluicehq/sluice/localstack/redistest"
 )
 
-// consumer is a fake function that records each batch and returns the result of answer.
+// consumer is a fake function that records each batch. The field answer computes the function's
+// answer to a batch.
 type consumer struct {
 	answer func(events.SQSEvent) (string, error)
 
@@ -77,7 +78,7 @@ const patience = 20 * time.Second
 
 func TestPoller(t *testing.T) {
 	t.Parallel()
-	t.Run("returns only the messages that the answer reports as failed", func(t *testing.T) {
+	t.Run("redelivers only the messages that the answer reports as failed", func(t *testing.T) {
 		t.Parallel()
 		c := &consumer{answer: func(e events.SQSEvent) (string, error) {
 			var r events.SQSEventResponse
@@ -102,7 +103,7 @@ func TestPoller(t *testing.T) {
 		require.NotEmpty(t, record.ReceiptHandle)
 	})
 
-	t.Run("returns the complete batch after a failure", func(t *testing.T) {
+	t.Run("redelivers the complete batch after a failure", func(t *testing.T) {
 		t.Parallel()
 		for name, answer := range map[string]func(events.SQSEvent) (string, error){
 			"the function failed": func(events.SQSEvent) (string, error) {
@@ -140,7 +141,7 @@ func TestPoller(t *testing.T) {
 				deliver(t, c, "later")
 				require.Eventually(t, func() bool {
 					return c.times("later") >= 5
-				}, patience, 10*time.Millisecond, "a failed message must return after each visibility timeout")
+				}, patience, 10*time.Millisecond, "a failed message must be redelivered after each visibility timeout")
 				require.LessOrEqual(t, c.times("first"), 3, "the messages of the first batch must not be redelivered")
 			})
 		}

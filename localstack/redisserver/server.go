@@ -125,7 +125,7 @@ func (s *Server) Restart(ctx context.Context) error {
 		return err
 	}
 	s.log, s.done = &bytes.Buffer{}, make(chan struct{})
-	s.cmd = exec.Command(path, s.args()...) //nolint:gosec,noctx // our own arguments; it outlives ctx
+	s.cmd = exec.Command(path, s.args()...) //nolint:gosec,noctx // our own arguments; the process outlives ctx
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, s.log
 	s.cmd.SysProcAttr = subprocess.Attr()
 	if err := s.cmd.Start(); err != nil {
@@ -162,8 +162,8 @@ func (s *Server) args() []string {
 	return append(args, s.options.Args...)
 }
 
-// await polls until the server replies to PING with anything but LOADING. An error such as NOAUTH
-// or MASTERDOWN is enough.
+// await polls until the server replies to PING with anything but LOADING. Any other error, such as
+// NOAUTH or MASTERDOWN, counts as an answer.
 func (s *Server) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()

@@ -56,7 +56,7 @@ func TestServer(t *testing.T) {
 		require.NoError(t, dial(t, s.Addr()).Ping(t.Context()).Err())
 	})
 
-	t.Run("replica: follows and can be promoted", func(t *testing.T) {
+	t.Run("replica: follows the primary and can be promoted", func(t *testing.T) {
 		t.Parallel()
 		primary := start(t, redisserver.Options{})
 		replica := start(t, redisserver.Options{ReplicaOf: primary.Addr()})

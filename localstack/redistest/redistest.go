@@ -1,8 +1,8 @@
 // Package redistest starts a Redis for tests: a single server, a cluster of three masters, or
 // miniredis.
 //
-// If redis-server is not installed, the tests fail with the command that installs it. They are not
-// skipped.
+// If redis-server is not installed, the tests are not skipped: they fail, and the error contains
+// the command that installs it.
 package redistest
 
 import (

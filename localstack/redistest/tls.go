@@ -28,7 +28,8 @@ func Certificate(t testing.TB, addresses ...string) (*redisserver.TLSFiles, *tls
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "sluice test"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		// client authentication, because the nodes of a cluster connect to each other
+		// A node of a cluster also presents the certificate as a client, when it connects to
+		// another node.
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	for _, a := range addresses {

@@ -1,6 +1,6 @@
 // The sample consumer is a Lambda function that logs each job it receives. Run it with `go run
 // ./localstack up --consumer orders=./localstack/sampleconsumer`. The payload {"fail_attempts": 2}
-// makes it fail the first two attempts of a job.
+// makes the function fail the first two attempts of a job.
 package main
 
 import (

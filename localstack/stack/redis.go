@@ -71,7 +71,7 @@ func answers(ctx context.Context, list string) error {
 
 	err = conn.Do(ctx, func(ctx context.Context) error { return conn.Client().Ping(ctx).Err() })
 	if unavailable, ok := errors.AsType[*fault.Error](err); ok {
-		err = unavailable.Cause // the detail of unavailable is for callers of the API
+		err = unavailable.Cause // print the cause; the detail is for callers of the API
 	}
 	if err != nil {
 		return fmt.Errorf("the Redis at %s does not answer; start it, or leave --redis out: %w", redacted(list), err)

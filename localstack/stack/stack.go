@@ -177,7 +177,8 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// build compiles the functions into dir in the background and sends the result to done.
+// build compiles the functions in the background. It immediately returns the folder of the binaries
+// and a channel that receives nil or the error of the compilation.
 func (s *Stack) build(ctx context.Context) (dir string, done <-chan error) {
 	result := make(chan error, 1)
 	dir, err := os.MkdirTemp("", "sluice-functions-")

@@ -17,7 +17,8 @@ type Ticker struct {
 	wait   sync.WaitGroup
 }
 
-// Start starts a Ticker. It calls failed for each invocation that returns an error.
+// Start starts a Ticker. Until [Ticker.Stop], it calls failed(err) for each invocation that returns
+// an error.
 func Start(interval time.Duration, invoke Invoke, failed func(error)) *Ticker {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &Ticker{cancel: cancel}

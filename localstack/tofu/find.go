@@ -35,8 +35,9 @@ func (t Tool) Host() string {
 	return "registry.terraform.io"
 }
 
-// Find returns the first tool of version 1.minor or later 1.x. It searches in this order: tofu on
-// the PATH, the tofu that `make tofu` built in root, terraform on the PATH. Errors: [ErrNotFound].
+// Find returns the first tool whose version is 1.x, with x at least minor. It searches in this
+// order: tofu on the PATH, the tofu that `make tofu` built in root, terraform on the PATH. Errors:
+// [ErrNotFound].
 func Find(ctx context.Context, root string, minor int) (Tool, error) {
 	for _, candidate := range []string{"tofu", filepath.Join(root, ".cache", "bin", "tofu"), "terraform"} {
 		path, err := exec.LookPath(candidate)
@@ -88,8 +89,9 @@ func (t Tool) minor() int {
 	return n
 }
 
-// environment returns the environment of this process plus the variables in more. It leaves out TF_
-// and SLUICE_ variables, which would change the tool's behaviour.
+// environment returns the environment of a tool: the environment of this process plus the given
+// variables. It leaves out the TF_ and SLUICE_ variables of this process, which would change the
+// tool's behaviour.
 func environment(more ...string) []string {
 	var env []string
 	for _, v := range os.Environ() {

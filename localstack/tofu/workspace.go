@@ -29,9 +29,9 @@ type Workspace struct {
 	env  []string
 }
 
-// Open creates a workspace in dir. The workspace uses the provider that [BuildProvider] built in
-// the folder provider, so it downloads nothing and does not need `init`. env lists additional
-// environment variables, "NAME=value".
+// Open creates a workspace in dir. The parameter provider is the folder into which [BuildProvider]
+// built the provider. The workspace uses this binary, so it downloads nothing and does not need
+// `init`. The parameter env lists additional environment variables, "NAME=value".
 func (t Tool) Open(dir, provider string, env ...string) (*Workspace, error) {
 	config := filepath.Join(dir, "cli.tfrc")
 	text := fmt.Sprintf("provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n",

@@ -186,7 +186,8 @@ func (q *Queues) enqueueShards(ctx context.Context, queue string, byShard [][]*R
 }
 
 // enqueueArgs returns the arguments of scripts/enqueue.lua. All due times and records are
-// substrings of one string and are passed by pointer. This avoids allocations for each job.
+// substrings of one string. They are passed as *string, because storing a string in []any
+// allocates.
 func (q *Queues) enqueueArgs(wake string, results []*Result) ([]any, error) {
 	size := 0
 	for _, r := range results {

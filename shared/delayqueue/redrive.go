@@ -12,8 +12,8 @@ const defaultRedrive = 1000
 // RedriveOptions select the dead jobs to redrive.
 type RedriveOptions struct {
 	// IDs are the IDs of the jobs to redrive: 1 to MaxBatch. If IDs is nil, Redrive selects up to
-	// Limit dead jobs. It takes the shards in sequence, and within a shard the jobs that died
-	// first.
+	// Limit dead jobs. It goes through the shards in order, and takes the jobs that
+	// died first from each shard.
 	IDs []string
 	// Limit is the maximum number of dead jobs to redrive if IDs is nil: 1 to MaxRedrive. The
 	// default is 1000. IDs and Limit must not both be set.

@@ -42,7 +42,8 @@ func TestNormalize(t *testing.T) {
 		}
 	})
 
-	// redislock sends Refresh with a TTL of 500 µs as PEXPIRE 0, which deletes the key.
+	// Redis counts in milliseconds. The library bsm/redislock sends Refresh with a TTL of 500 µs as
+	// PEXPIRE 0, which deletes the key.
 	t.Run("refuses a TTL out of range", func(t *testing.T) {
 		t.Parallel()
 		key, token := lock.Key{Name: "report"}, strings.Repeat("t", lock.MinToken)

@@ -77,8 +77,8 @@ func TestCapacity(t *testing.T) {
 	require.EqualValues(t, 10, rule(policy.FixedWindow, 10, time.Second, 0).Capacity())
 }
 
-// TestWorstCase checks the formulas. A test in package ratelimit shows that a client can
-// reach these bounds.
+// TestWorstCase checks the maximum that WorstCase computes for each algorithm. A test in package
+// ratelimit shows that a client can reach it.
 func TestWorstCase(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

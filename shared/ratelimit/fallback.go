@@ -8,7 +8,7 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// outageRetry is the RetryAfter of a denial by OnUnavailable "deny".
+// outageRetry is the RetryAfter of a denial if Redis is unavailable and OnUnavailable is "deny".
 const outageRetry = time.Second
 
 // fallback decides each charge by its policy's OnUnavailable, while Redis is unavailable. As in

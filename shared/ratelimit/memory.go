@@ -23,7 +23,7 @@ type memoryStore struct {
 
 type memoryKey struct {
 	rules  states
-	fullAt int64 // the time at which every rule is full again, µs
+	fullAt int64 // the time in µs from which no earlier charge counts against a rule
 }
 
 // states are the states of a key's rules, by rule name.

@@ -106,7 +106,7 @@ func TestPolicies(t *testing.T) {
 		require.ErrorIs(t, c.DeletePolicy(ctx, login), client.ErrPolicyNotFound)
 	})
 
-	t.Run("are refused with every invalid field", func(t *testing.T) {
+	t.Run("invalid: are refused, and the error lists every invalid field", func(t *testing.T) {
 		t.Parallel()
 		bad := fivePerHour(name("login"))
 		bad.Rules[0].Limit, bad.Rules[0].Algorithm, bad.LocalShare = 0, "leaky", 2

@@ -161,7 +161,7 @@ func TestLock(t *testing.T) {
 		require.NoError(t, next.Unlock(t.Context()))
 	})
 
-	t.Run("is refused with every invalid field", func(t *testing.T) {
+	t.Run("invalid: is refused, and the error lists every invalid field", func(t *testing.T) {
 		t.Parallel()
 		_, err := connect(t).TryLock(t.Context(), name("lock"),
 			client.LockOptions{TTL: 2 * time.Hour, Mode: "write", Token: "short"})

@@ -15,14 +15,14 @@ import (
 )
 
 // The functions connect to Redis as the ACL user of the Terraform module, so that these tests
-// detect commands that the user may not run.
+// detect commands that the user is not permitted to run.
 const user, password = "sluice-functions", "p4ssw0rd"
 
 var (
 	system *stack.Stack
 	server *redisserver.Server
 	out    = &printed{}
-	used   sync.Once // use runs once, because a job ID can be enqueued only once
+	used   sync.Once // guards use(), because a job ID can be enqueued only once
 )
 
 func TestMain(m *testing.M) {

@@ -197,8 +197,8 @@ func TestAccessString(t *testing.T) {
 	}
 }
 
-// rare returns the metrics that the test does not require, because they need an SQS failure or a
-// long time.
+// rare returns the metrics that the test does not require: the functions emit them only after an
+// SQS failure or a long time.
 func rare() []string {
 	return []string{"returned", "died", "reclaimed", "ack_timeouts", "pruned"}
 }

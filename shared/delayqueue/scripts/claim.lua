@@ -7,8 +7,9 @@
 --       3 dedup_window    ms
 --       4 max_lapses      number of consecutive lapsed leases after which a job is dead
 --       5 dead_retention  ms
--- Reply {now, due time of the next job (if paused: end of the pause) or -1 for none,
---       1 if the queue is paused | 0, then for each claimed job: id, record}
+-- Reply {now, next, paused, then id and record of each claimed job}
+--       next is the due time of the next job, or the end of the pause, or -1 if there is none
+--       paused is 1 if the queue is paused, and otherwise 0
 -- Requires: prelude
 
 local time = redis.call('TIME')

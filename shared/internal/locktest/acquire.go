@@ -110,7 +110,8 @@ func returnsTheSameLease(t *testing.T, s Store) {
 	}
 }
 
-// redislock compares custom tokens by prefix: "job-1" steals the lock of "job-10".
+// The library bsm/redislock compares custom tokens by prefix, so the token "job-1" steals the lock
+// of "job-10".
 func comparesTokensInFull(t *testing.T, s Store) {
 	token := strings.Repeat("k", 16) + "-10"
 	key := acquire(t, s, lock.Request{Name: newName(), Token: token, TTL: time.Minute}).Key

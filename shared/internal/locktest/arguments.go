@@ -24,7 +24,7 @@ func argumentTests() map[string]func(*testing.T, Store) {
 	}
 }
 
-// callsOn returns one call of each method, by the name of the method.
+// callsOn returns one call of each method, keyed by the name of the method.
 func callsOn(ctx context.Context, s Store, key lock.Key, token string, ttl time.Duration) map[string]func() error {
 	req := lock.Request{Kind: key.Kind, Name: key.Name, Token: token, TTL: ttl}
 	if key.Kind == lock.Semaphore {
@@ -56,8 +56,8 @@ func refusesInvalidRequests(t *testing.T, s Store) {
 	}
 }
 
-// InvalidRequests returns requests that each have one invalid field, by the field's name in the
-// HTTP API.
+// InvalidRequests returns requests that each have one invalid field, keyed by the field's name in
+// the HTTP API.
 func InvalidRequests() map[string][]lock.Request {
 	return map[string][]lock.Request{
 		"kind":     {{Kind: "semaphore", Name: "n"}},
@@ -90,7 +90,8 @@ func refusesInvalidTokens(t *testing.T, s Store) {
 	}
 }
 
-// redislock sends Refresh with a TTL of 500 µs as PEXPIRE 0, which deletes the key.
+// Redis counts in milliseconds. The library bsm/redislock sends Refresh with a TTL of 500 µs as
+// PEXPIRE 0, which deletes the key.
 func refusesInvalidTTLs(t *testing.T, s Store) {
 	lease := acquire(t, s, lock.Request{Name: newName()})
 	for _, ttl := range []time.Duration{-1, 1, 500 * time.Microsecond, lock.MinTTL - 1, lock.MaxTTL + 1} {

@@ -1,8 +1,8 @@
 // Package luascript composes Lua scripts for Redis from source files.
 //
 // Lua in Redis has no modules and no constants, and each function that a script creates costs time
-// on every call. So this package resolves names and shared code once, when a program starts, and
-// Redis receives plain Lua. A script declares its keys, its arguments and the files that it
+// on every call. So this package resolves names and shared code once, at the first use of a script,
+// and Redis receives plain Lua. A script declares its keys, its arguments and the files that it
 // requires, so that its file can be read on its own.
 //
 // # Files

@@ -12,11 +12,11 @@ import (
 	"github.com/sluicehq/sluice/client"
 )
 
-// Program is the environment of the process.
+// Program replaces the environment variables and the standard streams of the process.
 type Program struct {
 	// Getenv returns an environment variable, as os.Getenv does.
 	Getenv func(string) string
-	// Environ returns the whole environment, as os.Environ does.
+	// Environ returns all environment variables, as os.Environ does.
 	Environ func() []string
 	Stdin   io.Reader
 	Stdout  io.Writer
@@ -45,7 +45,7 @@ type app struct {
 	running bool // the command line was valid, and the command has started
 }
 
-const long = `Distributed locks around commands, delayed jobs, rate limits and their policies.
+const long = `Run commands under distributed locks, and manage delayed jobs, rate limits and policies.
 
 Every command calls the API at --endpoint. Requests are signed with your AWS credentials
 (environment, profile, SSO or instance role). Requests to this machine are not signed by default;
@@ -73,7 +73,7 @@ func (a *app) root() *cobra.Command {
 	f := root.PersistentFlags()
 	f.StringVar(&a.endpoint, "endpoint", "", "`URL` of the API (default $SLUICE_ENDPOINT)")
 	f.StringVar(&a.auth, "auth", "",
-		"aws_iam or none (default $SLUICE_AUTH; if that is empty, none for an API on this machine, otherwise aws_iam)")
+		"aws_iam or none (default $SLUICE_AUTH; without it, \"none\" for an API on this machine and \"aws_iam\" for others)")
 	f.StringVar(&a.region, "region", "",
 		"AWS region to sign for if the endpoint does not contain one (default: from the AWS configuration)")
 	f.StringVar(&a.profile, "profile", "", "profile of the AWS configuration")
@@ -86,7 +86,7 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// watch sets a.running when a command starts: an earlier error is a usage error.
+// watch sets a.running when a command starts. An error before that is a usage error.
 func (a *app) watch(c *cobra.Command) {
 	run := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -98,8 +98,8 @@ func (a *app) watch(c *cobra.Command) {
 	}
 }
 
-// command completes a command: before it calls run, it validates the arguments and connects to the
-// API.
+// command sets Args and RunE of c. When c is executed, it validates the arguments, connects to the
+// API and then calls run.
 func (a *app) command(
 	c *cobra.Command, args cobra.PositionalArgs,
 	run func(ctx context.Context, api *client.Client, args []string) error,

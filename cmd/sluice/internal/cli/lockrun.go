@@ -34,11 +34,12 @@ SLUICE_FENCE in its environment. SLUICE_FENCE is a number that is higher for eac
 Pass it to the resource that the command writes to: the resource must refuse lower numbers. Signals
 are passed on to the group.
 
-The lease is renewed after each third of --ttl. If the lease cannot be renewed, the group receives
-SIGTERM, and SIGKILL after --grace, before the lease ends. If another holder may already have the
-lock, for example after a forced release, the group receives SIGKILL immediately. If the command
-ends first, the remaining processes of its group are ended before the lock is released. Processes
-that have left the group, for example with setsid, are not ended.
+The lease is renewed three times per --ttl. If it cannot be renewed, the group receives SIGTERM and,
+after --grace, SIGKILL. Both are sent before the lease ends. If another holder may already have the
+lock, for example after a forced release, the group receives SIGKILL immediately.
+
+When the command ends, all other processes of its group are ended before the lock is released.
+Processes that have left the group, for example with setsid, are not ended.
 
 Exit codes: the exit code of the command (128 + n after signal n), or
    75  the lock was not acquired: it is held, or the API is unreachable; the command was not run
@@ -93,7 +94,7 @@ func (r *lockRun) register(c *cobra.Command) {
 	f.Lookup("wait").DefValue = ""
 	f.Var(&r.grace, "grace", "time between SIGTERM and SIGKILL (default: 5s, or a quarter of --ttl if that is less)")
 	f.Lookup("grace").DefValue = ""
-	f.StringVar(&r.owner, "owner", "", "label that lock status shows (default: user@host)")
+	f.StringVar(&r.owner, "owner", "", "label of the holder in the output of \"sluice lock status\" (default: user@host)")
 	f.StringVar(&r.consistency, "consistency", "", "store of the lock: redis (default), quorum or strong")
 	f.BoolVar(&r.shared, "shared", false, "share the lock with other holders that use --shared")
 	f.IntVar(&r.capacity, "capacity", 0, "acquire one of `N` permits of a semaphore instead of a lock")
@@ -153,7 +154,7 @@ func (r *lockRun) run(ctx context.Context, api *client.Client) error {
 	signal.Notify(signals, group.Forwarded()...)
 	defer signal.Stop(signals)
 	ignored := make(chan os.Signal, 1)
-	signal.Notify(ignored, group.Stopping()...) // a stopped process could not renew the lease
+	signal.Notify(ignored, group.Stopping()...) // a suspended sluice (Ctrl-Z) cannot renew the lease
 	defer signal.Stop(ignored)
 	if ctx.Err() != nil { // a signal arrived before the command started
 		interrupted := codedError{exitInterrupted, errors.New("interrupted; the command was not run")}
@@ -181,7 +182,8 @@ func (r *lockRun) prepare() (*exec.Cmd, error) {
 		return nil, codedError{exitNoCommand, fmt.Errorf("the command %q does not exist", r.command[0])}
 	}
 
-	// group.Start requires files: a process that outlives the command could block a pipe.
+	// group.Start accepts only files. With a pipe, cmd.Wait would block until every process that
+	// inherited the pipe has ended.
 	cmd := &exec.Cmd{Path: path, Args: r.command}
 	if f, ok := r.app.Stdin.(*os.File); ok {
 		cmd.Stdin = f
