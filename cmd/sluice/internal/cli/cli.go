@@ -73,7 +73,8 @@ func (a *app) root() *cobra.Command {
 	f := root.PersistentFlags()
 	f.StringVar(&a.endpoint, "endpoint", "", "`URL` of the API (default $SLUICE_ENDPOINT)")
 	f.StringVar(&a.auth, "auth", "",
-		"aws_iam or none (default $SLUICE_AUTH; without it, \"none\" for an API on this machine and \"aws_iam\" for others)")
+		"aws_iam or none (default $SLUICE_AUTH; without it, \"none\" for an API on this machine "+
+			"and \"aws_iam\" for others)")
 	f.StringVar(&a.region, "region", "",
 		"AWS region to sign for if the endpoint does not contain one (default: from the AWS configuration)")
 	f.StringVar(&a.profile, "profile", "", "profile of the AWS configuration")

@@ -94,7 +94,7 @@ func (r *lockRun) register(c *cobra.Command) {
 	f.Lookup("wait").DefValue = ""
 	f.Var(&r.grace, "grace", "time between SIGTERM and SIGKILL (default: 5s, or a quarter of --ttl if that is less)")
 	f.Lookup("grace").DefValue = ""
-	f.StringVar(&r.owner, "owner", "", "label of the holder in the output of \"sluice lock status\" (default: user@host)")
+	f.StringVar(&r.owner, "owner", "", "holder's label in the output of \"sluice lock status\" (default: user@host)")
 	f.StringVar(&r.consistency, "consistency", "", "store of the lock: redis (default), quorum or strong")
 	f.BoolVar(&r.shared, "shared", false, "share the lock with other holders that use --shared")
 	f.IntVar(&r.capacity, "capacity", 0, "acquire one of `N` permits of a semaphore instead of a lock")
