@@ -34,8 +34,8 @@ func TestTheReadmesCurlLinesWork(t *testing.T) {
 	t.Parallel()
 	script := block(t, "README.md", "sh", "curl -si") + strings.Repeat(
 		`curl -si $API/v1/limits/login/check -H "$JSON" -d '{"key": "ann"}'`+"\n", 5)
-	// Use a policy of its own: the quickstart's program checks "login" concurrently, and an instance
-	// remembers for a moment that a policy does not exist.
+	// Use a policy of its own: the quickstart's program checks "login" concurrently, and an
+	// instance remembers for a moment that a policy does not exist.
 	script = strings.ReplaceAll(script, "/login", "/login-of-the-readme")
 	cmd := exec.CommandContext(t.Context(), "bash", "-euc", script)
 	out, err := cmd.CombinedOutput()
