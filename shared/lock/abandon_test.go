@@ -54,7 +54,7 @@ func TestAbandon(t *testing.T) {
 		})
 	})
 
-	t.Run("of a repeated acquire: keeps the lease of the first acquire", func(t *testing.T) {
+	t.Run("failed call that repeats an acquire: keeps the lease of the first call", func(t *testing.T) {
 		t.Parallel()
 		onEachRedis(t, func(t *testing.T, s *Redis, req Request) {
 			first, err := s.Acquire(t.Context(), req)
@@ -69,7 +69,7 @@ func TestAbandon(t *testing.T) {
 		})
 	})
 
-	t.Run("of a canceled acquire with the same token: keeps the lease", func(t *testing.T) {
+	t.Run("canceled call that repeats an acquire: keeps the lease of the first call", func(t *testing.T) {
 		t.Parallel()
 		onEachRedis(t, func(t *testing.T, s *Redis, req Request) {
 			first, err := s.Acquire(t.Context(), req)
@@ -104,7 +104,7 @@ func openQuorum(t *testing.T, callTimeout time.Duration) (*Quorum, []*redistest.
 
 func TestQuorumNodes(t *testing.T) {
 	t.Parallel()
-	t.Run("after a node lost its data: a repeated acquire keeps its fence", func(t *testing.T) {
+	t.Run("a node lost its data: a repeated acquire keeps the fence", func(t *testing.T) {
 		t.Parallel()
 		q, nodes := openQuorum(t, patient)
 		for i := range 9 {
@@ -125,7 +125,7 @@ func TestQuorumNodes(t *testing.T) {
 		}
 	})
 
-	t.Run("a late grant is released if the other nodes refused", func(t *testing.T) {
+	t.Run("two nodes refuse: a late grant by the third node is released", func(t *testing.T) {
 		t.Parallel()
 		q, nodes := openQuorum(t, NodeTimeout)
 		_, err := q.Acquire(t.Context(), Request{Name: "warm"}) // opens the connections

@@ -10,7 +10,8 @@ import (
 // cleanupTimeout bounds the clean-up after a failed Acquire.
 const cleanupTimeout = 150 * time.Millisecond
 
-// unlimited is the maximum number of holders of a shared lock.
+// unlimited is the maximum number of holders that acquire.lua gets for a shared lock, which has no
+// maximum.
 const unlimited = 1 << 31
 
 // attempt is the reply of one call of scripts/acquire.lua: a lease, or the conflict that prevented
@@ -25,10 +26,12 @@ type attempt struct {
 //
 // Waiters are served in order of arrival. A release wakes the first waiter over pub/sub. A wake-up
 // may be lost, so each waiter also tries again when the holder's lease ends, and every 300 to 400
-// ms. A waiter that has not tried for 2 s, because its process died, loses its place in the queue.
+// ms. A waiter that has not tried for 2 s, for example because its process died, loses its place in
+// the queue.
 //
 // If the call fails, Acquire leaves the queue and releases any lease that Redis granted to this
-// call. If Redis is unreachable, the place in the queue ends after 2 s and the lease after its TTL.
+// call. If Redis is unreachable, the call loses its place in the queue after 2 s, and the lease
+// ends after its TTL.
 //
 // Errors: [ErrHeld] after the wait, joined with ctx's error if ctx ended the wait;
 // [fault.InvalidRequest]; [fault.StoreUnavailable]; ctx's error.

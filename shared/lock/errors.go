@@ -33,8 +33,8 @@ const (
 	Expired Reason = "expired"
 	// HeldByOther means that another token holds the lock.
 	HeldByOther Reason = "held_by_other"
-	// Forced means that Force ended the lease. The HTTP API returns the reason "expired" and
-	// "forced": true.
+	// Forced means that Force ended the lease. For Forced, the HTTP API returns the reason
+	// "expired" and "forced": true.
 	Forced Reason = "forced"
 )
 

@@ -9,9 +9,9 @@ import (
 	"github.com/sluicehq/sluice/shared/fault"
 )
 
-// stragglerGrace is the time that a fan-out waits for slow nodes after a majority has decided it.
-// Without this time, slow nodes would miss the call if Lambda freezes the process after its
-// response.
+// stragglerGrace is the time that a fan-out waits for slow nodes after its outcome is decided.
+// Lambda may freeze the process after its response. Without this time, a slow node might never
+// receive the call.
 const stragglerGrace = 15 * time.Millisecond
 
 var errNoReply = errors.New("no reply in time")
@@ -22,7 +22,8 @@ type result[T any] struct {
 	err   error
 }
 
-// decided reports whether the results so far decide a fan-out, given the number of pending nodes.
+// decided is a function that reports whether the results so far determine the outcome of a fan-out,
+// whatever the pending nodes reply.
 type decided[T any] func(results []result[T], pending int) bool
 
 // callAll calls all nodes concurrently and returns their results, in the order of the nodes. It
@@ -32,9 +33,9 @@ func callAll[T any](ctx context.Context, nodes []*Redis, call func(context.Conte
 }
 
 // fanOut calls all nodes concurrently and returns their results, in the order of the nodes. Once
-// the fan-out is decided it waits for the pending nodes for stragglerGrace only. The result of a
-// node that has not replied by then is errNoReply; its call continues in the background and ends
-// within the node's call timeout.
+// the function done returns true, fanOut waits for the pending nodes for stragglerGrace only. The
+// result of a node that has not replied by then is errNoReply; its call continues in the background
+// and ends within the node's call timeout.
 func fanOut[T any](
 	ctx context.Context,
 	nodes []*Redis,
@@ -88,7 +89,8 @@ func majorityOf[T any](succeeded func(T) bool) decided[T] {
 // anyValue accepts every value: a call without an error is a success.
 func anyValue[T any](T) bool { return true }
 
-// count returns the number of results that have no error and a value that accept accepts.
+// count returns the number of results without an error for whose value the function accept returns
+// true.
 func count[T any](results []result[T], accept func(T) bool) int {
 	n := 0
 	for _, r := range results {

@@ -21,8 +21,8 @@ import (
 // TestHistory records the operations of many concurrent clients and checks with porcupine that they
 // are linearizable (Herlihy and Wing, 1990). The model is one lock:
 //
-//	acquire → fence   the lock is free and fence is higher than all earlier fences; now it is held
-//	end               the lease with this fence ends: released, forced or expired
+//	acquire → fence   valid if the lock is free and the fence is higher than every earlier fence
+//	end               valid if the lease with this fence is held; then the lock is free
 //
 // A client that "dies" never releases. Its lease ends at or after its ExpiresAt, by the store's
 // clock. Mutual exclusion means that no acquire is ordered before the end of the previous lease.
@@ -36,7 +36,7 @@ func TestHistory(t *testing.T) {
 	})
 
 	// While the server hangs, leases expire. A call may take effect although its reply is lost.
-	t.Run("over pauses of the server: one holder at a time, and rising fences", func(t *testing.T) {
+	t.Run("the server hangs repeatedly: one holder at a time, and rising fences", func(t *testing.T) {
 		t.Parallel()
 		r := redistest.Single(t)
 		s := openProductionStore(t, r)
@@ -52,9 +52,9 @@ func TestHistory(t *testing.T) {
 		h.check(t)
 	})
 
-	// No lease survives FLUSHALL, so two clients may believe that they hold the lock. Only their
-	// fences differ, so the test checks only fences.
-	t.Run("over losses of all data: rising fences", func(t *testing.T) {
+	// No lease survives FLUSHALL, so two clients may believe that they hold the lock. Fences still
+	// distinguish the two clients, so the test checks only fences.
+	t.Run("Redis loses all data repeatedly: rising fences", func(t *testing.T) {
 		t.Parallel()
 		r := redistest.Single(t)
 		s := openStore(t, r)
@@ -68,7 +68,7 @@ func TestHistory(t *testing.T) {
 		h.checkFences(t)
 	})
 
-	t.Run("on a quorum that loses a node: one holder at a time, and rising fences", func(t *testing.T) {
+	t.Run("a quorum loses a node: one holder at a time, and rising fences", func(t *testing.T) {
 		t.Parallel()
 		q, nodes := openQuorum(t, lock.NodeTimeout)
 		h := newHistory()
@@ -122,7 +122,7 @@ func lockModel() porcupine.Model {
 	}
 }
 
-// history records operations. Their times are relative to its start.
+// history is a list of operations. Their times are relative to the field started.
 type history struct {
 	started time.Time
 	mu      sync.Mutex
@@ -228,7 +228,7 @@ func (h *history) checkFences(t *testing.T) int {
 		return op.Output.(int64) //nolint:forcetypeassert // the model's own type
 	}
 	slices.SortFunc(acquired, func(a, b porcupine.Operation) int { return cmp.Compare(fence(a), fence(b)) })
-	latestCall := int64(0) // latest call of an acquire with a lower fence
+	latestCall := int64(0) // latest start of an acquire with a lower fence
 	for i, op := range acquired {
 		require.GreaterOrEqual(t, op.Return, latestCall, "fences must rise in real time")
 		require.True(t, i == 0 || fence(acquired[i-1]) < fence(op), "two acquires have the same fence")

@@ -50,8 +50,8 @@ type Request struct {
 	Kind Kind   // defaults to Lock
 	Name string // as in Key
 	// Token proves ownership: 16 to 128 printable ASCII characters without spaces. Defaults to 128
-	// random bits. To be able to repeat a request, set Token: if it already holds the lock, Acquire
-	// extends the lease and keeps its fence.
+	// random bits. To be able to repeat a request, set Token. If the token already holds the lock,
+	// Acquire extends the lease and keeps its fence.
 	Token string
 	// Owner is a public label of up to 256 bytes without control characters.
 	Owner string

@@ -61,8 +61,8 @@ func NormalizeRelease(key Key, token string) (Key, error) {
 	return key, invalid.Err()
 }
 
-// RefuseSemaphore returns a [fault.InvalidRequest] error if kind is Semaphore. Stores without
-// semaphores call it.
+// RefuseSemaphore returns a [fault.InvalidRequest] error if kind is Semaphore. Stores that do not
+// support semaphores call it.
 func RefuseSemaphore(kind Kind) error {
 	if kind == Semaphore {
 		return fault.Invalid("kind", "must be %q: this store has no semaphores", Lock)

@@ -27,7 +27,7 @@ func TestNormalize(t *testing.T) {
 		require.Equal(t, lock.Shared, req.Mode)
 	})
 
-	t.Run("of a normalized request: changes nothing", func(t *testing.T) {
+	t.Run("changes nothing in a normalized request", func(t *testing.T) {
 		t.Parallel()
 		for _, req := range []lock.Request{
 			{Name: "report", Metadata: []byte(`{ "a": [ 1 ] }`), Owner: "ann", Wait: time.Second},

@@ -16,11 +16,12 @@ import (
 // unresponsive node causes.
 const NodeTimeout = 200 * time.Millisecond
 
-// Quorum keeps a lock on several independent Redis primaries and grants it if a majority of them
-// grants it: Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/) with a
-// fence. It tolerates the loss of a minority of nodes, including their data. A lease starts when
-// Acquire or Renew sends its requests, by the monotonic clock of this process. It ends earlier than
-// its TTL, by an allowance for the drift of the nodes' clocks: 1 % of the TTL and 2 ms.
+// Quorum keeps each lock on several independent Redis primaries, the nodes. It grants a lock if a
+// majority of the nodes grants it. This is the algorithm Redlock
+// (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/) with a fence. Quorum
+// tolerates the loss of a minority of nodes, including their data. A lease starts when Acquire or
+// Renew sends its requests, by the monotonic clock of this process. To allow for the drift of the
+// nodes' clocks, a lease is shorter than its TTL: by 1 % of the TTL plus 2 ms.
 //
 // Waiters poll and are served in no particular order. Quorum does not support semaphores. It is
 // safe for concurrent use.
@@ -43,7 +44,7 @@ func NewQuorum(conns []*redisconn.Conn) (*Quorum, error) {
 
 func (q *Quorum) majority() int { return majority(len(q.nodes)) }
 
-// drift returns the allowance for the drift of a node's clock during a lease: 1 % and 2 ms.
+// drift returns the allowance for the drift of a node's clock during a lease: 1 % of ttl plus 2 ms.
 func drift(ttl time.Duration) time.Duration { return ttl/100 + 2*time.Millisecond }
 
 // expiry returns the end of a lease, by this process's clock. requested is the time of the request.

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// clockLead is added to this process's clock to get the minimum fence that the nodes may grant.
-	// All nodes grant the same fence if clockLead exceeds the duration of the call plus the
-	// difference between the clocks.
+	// The minimum fence of an Acquire is the time of this process's clock plus clockLead. All nodes
+	// grant the same fence if clockLead exceeds the duration of the call plus the difference
+	// between the clocks.
 	clockLead = time.Second
 	// minRetryPause and maxRetryPause bound the pauses of a waiter.
 	minRetryPause = 20 * time.Millisecond
@@ -85,10 +85,11 @@ func (q *Quorum) acquireOnce(ctx context.Context, req Request) (Lease, error) {
 	return lease, nil
 }
 
-// grantDecided reports whether a majority has granted the lock, or can no longer grant it. A node
-// on which the token already held the lock replies Reacquired and keeps its fence; the remaining
-// nodes grant new fences. After a Reacquired reply, grantDecided requires a majority of Reacquired
-// replies; otherwise the fan-out waits for all nodes.
+// grantDecided reports whether the results decide the Acquire: a majority has granted the lock, or
+// a majority can no longer grant it. If the token already holds the lock on a node, the node keeps
+// the fence and sets Reacquired in its reply. The other nodes grant a new fence. leaseOf keeps the
+// old fence only if a majority set Reacquired. So if some replies set Reacquired, but not yet a
+// majority, grantDecided returns false and the fan-out waits for more replies.
 func (q *Quorum) grantDecided(results []result[attempt], pending int) bool {
 	granted := count(results, func(a attempt) bool { return a.lease != nil })
 	reacquired := count(results, func(a attempt) bool { return a.lease != nil && a.lease.Reacquired })
@@ -129,7 +130,8 @@ func (q *Quorum) leaseOf(ctx context.Context, req Request, results []result[atte
 }
 
 // refusalOf returns ErrHeld if a majority replied, and a store_unavailable error otherwise. A grant
-// also counts as a reply: if several callers compete, each may get a minority of the nodes.
+// also counts as a reply: if several callers compete, each caller may be granted the lock by only a
+// minority of the nodes.
 func (q *Quorum) refusalOf(req Request, granted int, results []result[attempt]) error {
 	refused := count(results, func(a attempt) bool { return a.lease == nil })
 	if granted+refused < q.majority() {
@@ -153,7 +155,8 @@ type undo struct {
 	nodes    sync.WaitGroup
 }
 
-// newUndo returns an undo for a number of nodes. Each node calls register once.
+// newUndo returns an undo for a call on this number of nodes. The caller must call register once
+// for each node.
 func newUndo(nodes int) *undo {
 	u := &undo{finished: make(chan struct{})}
 	u.nodes.Add(nodes)
@@ -171,8 +174,8 @@ func (u *undo) register(revert func()) {
 	}()
 }
 
-// finish sets the outcome of the call. After a failure it waits until all nodes have reverted it,
-// for at most cleanupTimeout.
+// finish records whether the call failed. If the call failed, finish waits until every node has
+// reverted the call, for at most cleanupTimeout.
 func (u *undo) finish(failed bool) {
 	u.failed = failed
 	close(u.finished)

@@ -32,7 +32,7 @@ func TestQuorum(t *testing.T) {
 		}
 	})
 
-	t.Run("the fence rises although clocks and memories differ", func(t *testing.T) {
+	t.Run("the fence rises although the nodes' clocks and data differ", func(t *testing.T) {
 		t.Parallel()
 		raisesTheFenceOnDifferentNodes(t)
 	})
@@ -95,7 +95,7 @@ func raisesTheFenceOnDifferentNodes(t *testing.T) {
 	q, nodes := openQuorum(t, time.Second)
 	last := int64(0)
 	for round := range 12 {
-		// One node has a fence from the future, as if its clock had been fast. Another node has
+		// One node has a fence from the future, as if its clock had been ahead. Another node has
 		// lost all data.
 		future := time.Now().Add(time.Duration(round+1) * time.Hour).UnixMicro()
 		fence := fmt.Sprintf("%016d", future)

@@ -73,8 +73,9 @@ func (k Key) redisKeys() []string {
 	return []string{state, state + ":leases", state + ":holders", state + ":queue", state + ":beats"}
 }
 
-// Renew extends the token's lease to ttl from now. A ttl of 0 means [DefaultTTL]. It never revives
-// a lease that has ended. Errors: [ErrNotHeld], [fault.InvalidRequest], [fault.StoreUnavailable].
+// Renew extends the token's lease to ttl from now. A ttl of 0 means [DefaultTTL]. Renew never
+// revives a lease that has ended. Errors: [ErrNotHeld], [fault.InvalidRequest],
+// [fault.StoreUnavailable].
 func (r *Redis) Renew(ctx context.Context, key Key, token string, ttl time.Duration) (Lease, error) {
 	key, ttl, err := NormalizeRenewal(key, token, ttl)
 	if err != nil {
@@ -96,7 +97,8 @@ func (r *Redis) renew(ctx context.Context, key Key, token string, ttl time.Durat
 }
 
 // Release ends the token's lease and returns the time that the token held it. A repeated release
-// succeeds and returns 0. Errors: [ErrNotHeld], [fault.InvalidRequest], [fault.StoreUnavailable].
+// succeeds and returns 0 until another token acquires the lock. Errors: [ErrNotHeld],
+// [fault.InvalidRequest], [fault.StoreUnavailable].
 func (r *Redis) Release(ctx context.Context, key Key, token string) (time.Duration, error) {
 	key, err := NormalizeRelease(key, token)
 	if err != nil {

@@ -17,8 +17,6 @@ const failLimit = 500 * time.Millisecond
 
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
-	// After a failover, go-redis used connections to the read-only server for 15 minutes (go-redis
-	// #2229).
 	for name, breakServer := range map[string]func(*testing.T, *redistest.Redis){
 		"dead: every method fails within 500 ms": func(t *testing.T, r *redistest.Redis) {
 			require.NoError(t, r.Server.Kill())
@@ -26,6 +24,8 @@ func TestUnavailable(t *testing.T) {
 		"hanging: every method fails within 500 ms": func(t *testing.T, r *redistest.Redis) {
 			require.NoError(t, r.Server.Pause())
 		},
+		// After a failover, go-redis used connections to the read-only server for 15 minutes
+		// (go-redis #2229).
 		"read-only: every method fails within 500 ms": func(t *testing.T, r *redistest.Redis) {
 			require.NoError(t, r.Client.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
 		},
@@ -53,7 +53,7 @@ func TestUnavailable(t *testing.T) {
 }
 
 // requireUnavailable requires that each writing method fails within failLimit. The store granted
-// held before it failed.
+// the lease in the argument held before it failed.
 func requireUnavailable(t *testing.T, s *lock.Redis, held lock.Lease) {
 	t.Helper()
 	ctx := t.Context()
@@ -84,7 +84,8 @@ func servesHoldersWhenFull(t *testing.T) {
 		return lease
 	}
 	long := grant(lock.Request{Name: "long", TTL: time.Minute})
-	short := grant(lock.Request{Name: "short", TTL: time.Second}) // after a release, its state outlives its lease
+	// A release keeps the expiry of the state if the lease would have ended within 60 s.
+	short := grant(lock.Request{Name: "short", TTL: time.Second})
 	forced := grant(lock.Request{Name: "forced", TTL: time.Minute})
 	permit := grant(lock.Request{Kind: lock.Semaphore, Name: "pool", TTL: time.Minute, Capacity: 3})
 	require.NoError(t, r.Client.ConfigSet(ctx, "maxmemory", "1").Err())
@@ -106,8 +107,8 @@ func servesHoldersWhenFull(t *testing.T) {
 	require.ErrorIs(t, err, lock.ErrNotHeld)
 }
 
-// go-redis ignores a context's deadline by default. If it obeys the deadline, the server may still
-// run the script later, and Acquire must release the lease.
+// By default, go-redis ignores the deadline of a context. If go-redis obeys the deadline, the
+// server may still run the script later. Then Acquire must release the lease.
 func holdsNothingAfterTheDeadline(t *testing.T) {
 	r := redistest.Single(t)
 	s := openStore(t, r)

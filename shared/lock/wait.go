@@ -17,7 +17,7 @@ const (
 	expiryMargin = 500 * time.Microsecond
 )
 
-// waiter is an Acquire call with a wait.
+// waiter is a call of Acquire with Request.Wait above 0.
 type waiter struct {
 	redis    *Redis
 	request  Request
@@ -26,9 +26,9 @@ type waiter struct {
 }
 
 // acquire tries once without queueing, so that an uncontended Acquire is one script call. If the
-// lock is held, it first subscribes to wake-ups and then joins the queue, so that a release wakes
-// it as soon as it has joined. If Redis has not processed the subscription before the release, the
-// waiter notices the release at its next poll.
+// lock is held, acquire first subscribes to wake-ups and then joins the queue, so that it does not
+// miss the wake-up of a release that follows immediately. If Redis processes the subscription too
+// late, the waiter notices the release at its next poll.
 func (w *waiter) acquire(ctx context.Context) (Lease, error) {
 	last, err := w.try(ctx, tryOptions{})
 	if err != nil || last.lease != nil {
@@ -69,8 +69,8 @@ func (w *waiter) finish(ctx context.Context, last attempt, err error) (Lease, er
 	return *last.lease, nil
 }
 
-// pause waits for a wake-up, the end of the holder's lease or the poll interval. It returns false
-// if the deadline has passed or ctx has ended.
+// pause waits until a wake-up arrives, the holder's lease ends, the poll interval has passed or the
+// deadline is reached. It returns false if the deadline has passed or ctx has ended.
 func (w *waiter) pause(ctx context.Context, woken <-chan struct{}, remaining time.Duration) bool {
 	poll := pollInterval - rand.N(pollInterval/4)
 	left := time.Until(w.deadline)

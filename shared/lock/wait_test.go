@@ -33,8 +33,8 @@ func TestWait(t *testing.T) {
 		onEachRedis(t, passesOverDeadWaiters)
 	})
 
-	// blnk released a lock with the context of the request, which had ended. The key remained in
-	// Redis until its TTL.
+	// The ledger server blnk released a lock with the context of the request, which had ended. The
+	// key remained in Redis until its TTL.
 	t.Run("canceled: leaves nothing behind, and the next waiter is woken", func(t *testing.T) {
 		t.Parallel()
 		onEachRedis(t, leavesWhenCanceled)

@@ -60,7 +60,7 @@ func (w *wakeups) wake(channel, call string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
-	case w.waiting[channel][call] <- struct{}{}: // an unknown call has a nil channel, which never receives
+	case w.waiting[channel][call] <- struct{}{}: // for an unknown call the channel is nil, so default runs
 	default:
 	}
 }

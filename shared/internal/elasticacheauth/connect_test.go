@@ -39,7 +39,7 @@ func start(t *testing.T, addresses ...string) *guarded {
 	return &guarded{url: server.URL(), trust: trust, admin: admin}
 }
 
-// setPassword makes password the only password of the user.
+// setPassword gives the user this password and removes every other password.
 func (g *guarded) setPassword(ctx context.Context, user, password string) error {
 	return g.admin.Do(ctx, "ACL", "SETUSER", user, "on", "resetpass", ">"+password, "~{*", "+@all", "-@admin").Err()
 }
@@ -89,7 +89,7 @@ func TestIAMConnection(t *testing.T) {
 			if err != nil {
 				return "", "", err
 			}
-			token += fmt.Sprint("#", given.Add(1)) // tokens of the same second are equal
+			token += fmt.Sprint("#", given.Add(1)) // tokens that are signed in the same second are equal
 			return user, token, g.setPassword(ctx, user, token)
 		}
 		c := g.open(t, redisconn.Config{Credentials: verified})
@@ -97,7 +97,7 @@ func TestIAMConnection(t *testing.T) {
 		user, _, err := whoami(t.Context(), c)
 		require.NoError(t, err)
 		require.Equal(t, "sluice-functions", user)
-		require.EqualValues(t, 1, given.Load(), "one connection gets one token")
+		require.EqualValues(t, 1, given.Load(), "one connection uses one token")
 
 		require.NoError(t, g.setPassword(t.Context(), "sluice-functions", "the first token is no longer valid"))
 		user, _, err = whoami(t.Context(), c)
@@ -162,7 +162,7 @@ func TestIAMConnection(t *testing.T) {
 			"a wrong password": func(context.Context) (string, string, error) { return "app", "wrong", nil },
 			"an unknown user":  func(context.Context) (string, string, error) { return "stranger", "secret", nil },
 			"no credentials":   nil,
-			"unavailable credentials": func(context.Context) (string, string, error) {
+			"an error instead of credentials": func(context.Context) (string, string, error) {
 				return "", "", context.DeadlineExceeded
 			},
 			"a user without access to the key": func(context.Context) (string, string, error) {
@@ -209,7 +209,7 @@ func TestIAMConnection(t *testing.T) {
 }
 
 // cluster starts a cluster of three primaries that use TLS for clients and for the cluster bus.
-// Each primary has the user app.
+// Each primary has the user "app".
 func cluster(t *testing.T) (urls []string, trust *tls.Config) {
 	t.Helper()
 	files, trust := redistest.Certificate(t, "127.0.0.1")

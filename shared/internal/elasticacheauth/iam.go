@@ -15,8 +15,8 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// MaxConnAge is the maximum age of a connection that authenticated with IAM. ElastiCache closes the
-// connection after 12 hours.
+// MaxConnAge is the maximum age of a connection that authenticated with IAM. ElastiCache closes
+// such a connection after 12 hours.
 const MaxConnAge = 11 * time.Hour
 
 // tokenLife is the lifetime of a token in seconds. ElastiCache accepts at most 15 minutes.
@@ -27,9 +27,9 @@ const emptyBody = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b
 
 // IAM signs tokens for the IAM authentication of ElastiCache.
 //
-// A token is a presigned request (SigV4, service elasticache, action connect) without its scheme;
-// see https://docs.aws.amazon.com/AmazonElastiCache/latest/dg/auth-iam.html. Signing makes no call
-// to AWS, so each connection gets a new token and no token is cached.
+// A token is a presigned request (SigV4, service "elasticache", action "connect") without its
+// scheme; see https://docs.aws.amazon.com/AmazonElastiCache/latest/dg/auth-iam.html. Signing makes
+// no call to AWS, so each connection gets a new token and no token is cached.
 type IAM struct {
 	// Region is the region of the cache.
 	Region string

@@ -57,8 +57,8 @@ func NewSecret(api Secrets, arn, user string) *Secret {
 }
 
 // Provide returns the user and the password, for redisconn.Config.Credentials. If the cached
-// password is older than secretLife, Provide returns it and starts a read in the background. The
-// old password still works: a rotation keeps it valid for longer than the read takes.
+// password is older than secretLife, Provide returns it and starts a read in the background. So a
+// rotation must keep the old password valid for at least secretLife.
 func (s *Secret) Provide(ctx context.Context) (user, password string, err error) {
 	s.mu.Lock()
 	if s.reading == nil && !s.now().Before(s.nextRead) {

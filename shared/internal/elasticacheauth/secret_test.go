@@ -50,7 +50,7 @@ func (v *vault) GetSecretValue(ctx context.Context, in *secretsmanager.GetSecret
 // failure is the text of an error that vault returns.
 type failure string
 
-// holding returns a vault that holds text.
+// holding returns a vault with this secret.
 func holding(text string) *vault {
 	v := &vault{}
 	v.text.Store(text)
@@ -110,7 +110,7 @@ func TestSecret(t *testing.T) {
 		})
 	})
 
-	t.Run("rotated password: is used after five minutes without a wait", func(t *testing.T) {
+	t.Run("rotated password: is used after five minutes, and no call waits for it", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			v := holding("old")
@@ -169,7 +169,7 @@ func TestSecret(t *testing.T) {
 		})
 	})
 
-	t.Run("slow read: serves the next connection", func(t *testing.T) {
+	t.Run("read that outlives its connection: serves the next connection", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			v := holding("p4ss")

@@ -15,11 +15,11 @@ import (
 func acquireTests() map[string]func(*testing.T, Store) {
 	return map[string]func(*testing.T, Store){
 		"exclusive: grants one lease at a time":                grantsOneLease,
-		"without a token: two calls are two holders":           generatesTokens,
+		"without a token: each call is a separate holder":      generatesTokens,
 		"repeated with the token: returns the same lease":      returnsTheSameLease,
 		"compares tokens in full":                              comparesTokensInFull,
-		"shared: grants readers together, and no writer":       sharesAmongReaders,
-		"refuses the other mode to a token that is a holder":   refusesTheOtherMode,
+		"shared: grants several readers, but no writer":        sharesAmongReaders,
+		"refuses a token that holds the lock in another mode":  refusesTheOtherMode,
 		"concurrent: grants in sequence, with a rising fence":  grantsInSequence,
 		"expires_at: is not after the start of the next lease": endsBeforeTheNextLease,
 		"held: reports the holder and the remaining lease":     reportsTheHolder,

@@ -19,7 +19,7 @@ func argumentTests() map[string]func(*testing.T, Store) {
 		"Renew and Release refuse an invalid token": refusesInvalidTokens,
 		"Renew refuses a TTL out of range":          refusesInvalidTTLs,
 		"the kind defaults to a lock":               defaultsTheKind,
-		"Renew defaults the TTL":                    defaultsTheTTL,
+		"Renew with a TTL of 0 uses the default":    defaultsTheTTL,
 		"a refused request changes nothing":         changesNothing,
 	}
 }
@@ -39,7 +39,7 @@ func callsOn(ctx context.Context, s Store, key lock.Key, token string, ttl time.
 	}
 }
 
-// requireInvalid requires that err lists field and no other field as invalid.
+// requireInvalid requires that err is a [fault.InvalidRequest] error for this field only.
 func requireInvalid(t testing.TB, err error, field string) {
 	t.Helper()
 	f := RequireFault(t, err, fault.InvalidRequest)

@@ -99,8 +99,8 @@ func newName() string { return "lock-" + rand.Text() }
 
 func newToken() string { return rand.Text() }
 
-// requireLonger requires that later is at least d after earlier, with a tolerance of 200 ms for the
-// clock drift that a quorum deducts.
+// requireLonger requires that the time from earlier to later is at least d. It tolerates 200 ms
+// less, because a quorum deducts an allowance for clock drift from its leases.
 func requireLonger(t testing.TB, earlier, later time.Time, d time.Duration) {
 	t.Helper()
 	require.GreaterOrEqual(t, later.Sub(earlier), d-200*time.Millisecond)

@@ -12,10 +12,10 @@ import (
 
 func waitingTests() map[string]func(*testing.T, Store) {
 	return map[string]func(*testing.T, Store){
-		"ends when the holder releases":               waitsForRelease,
-		"ends when the holder's lease ends":           waitsForExpiry,
-		"leaves no waiter or lease behind":            leavesNothingBehind,
-		"with a context that ends: returns its error": returnsTheContextsError,
+		"ends when the holder releases the lock": waitsForRelease,
+		"ends when the holder's lease ends":      waitsForExpiry,
+		"leaves no waiter or lease behind":       leavesNothingBehind,
+		"the context ends: returns its error":    returnsTheContextsError,
 	}
 }
 

@@ -28,8 +28,8 @@ type Source struct {
 	lines []Position
 }
 
-// Position returns the file and line in which a line of Text was written. Lines count from 1. It
-// returns the zero Position if Text has no line with this number.
+// Position returns the file and the line from which a line of Text comes. Lines count from 1. If
+// Text has no line with this number, Position returns the zero Position.
 func (s Source) Position(line int) Position {
 	if line < 1 || line > len(s.lines) {
 		return Position{}
@@ -81,7 +81,8 @@ type composer struct {
 	state       map[string]loading
 }
 
-// load loads a file, after the files that it requires. from is the line that requires the file.
+// load loads a file, after the files that it requires. The argument from is the position of the
+// line that requires the file, or the zero Position for the script's own file.
 func (c *composer) load(name string, from Position) error {
 	switch c.state[name] {
 	case finished:
@@ -154,7 +155,7 @@ func (c *composer) compose(script source) (Source, error) {
 	return out, nil
 }
 
-// definitions are the definitions that a script may use, by name.
+// definitions maps each name that a script may use to its definition.
 type definitions map[string]definition
 
 func (d definitions) add(more []definition) error {

@@ -19,8 +19,8 @@ const head = `-- Does it.
 -- Reply 1
 `
 
-// compose composes s/do.lua from head and body. others has the text of the other files in the
-// folder, by name.
+// compose composes the script s/do.lua, whose text is head followed by body. The map others has the
+// text of each other file in the folder, by name.
 func compose(body string, others map[string]string) (luascript.Source, error) {
 	files := fstest.MapFS{"s/do.lua": {Data: []byte(head + body)}}
 	for name, text := range others {
@@ -59,17 +59,20 @@ func TestCompose(t *testing.T) {
 		{"replaces calls in bodies", "define $f(a) g(a)\ndefine $h(b) $f(b)", "return $h(x)", "return g(x)"},
 		{"accepts calls without arguments", "define $f() g()", "return $f()", "return g()"},
 		{"accepts a comma inside a string", "define $f(a) g(a)", "return $f('a,b)')", "return g('a,b)')"},
-		{"encloses an argument with an operator", "define $f(a) a * 2", "return $f(x + 1)", "return ((x + 1) * 2)"},
-		{"encloses a body with an operator", "define $f(a) a + 1", "return 2 * $f(x)", "return 2 * (x + 1)"},
-		{"does not enclose several results", "define $f(a) a.x, #a", "return $f(x)", "return x.x, #x"},
-		{"keeps fields with a parameter's name", "define $f(a) b.a(a)", "return $f(x)", "return b.a(x)"},
+		{"puts an argument that has an operator in parentheses", "define $f(a) a * 2", "return $f(x + 1)",
+			"return ((x + 1) * 2)"},
+		{"puts a body that has an operator in parentheses", "define $f(a) a + 1", "return 2 * $f(x)",
+			"return 2 * (x + 1)"},
+		{"puts no list of expressions in parentheses", "define $f(a) a.x, #a", "return $f(x)", "return x.x, #x"},
+		{"does not replace a field that has a parameter's name", "define $f(a) b.a(a)", "return $f(x)",
+			"return b.a(x)"},
 		{"replaces a parameter inside a string", "define $f(s) match(r, '^${s} ')\ndefine ${S} w", "return $f(${S})",
 			"return match(r, '^w ')"},
-		{"joins statements", "define $f(a)\n  do -- why\n    g(a)\n\n  end", "$f(x)\nreturn 1",
+		{"puts a body of several lines on one line", "define $f(a)\n  do -- why\n    g(a)\n\n  end", "$f(x)\nreturn 1",
 			"do g(x) end\nreturn 1"},
-		{"joins indented statements", "define $f(a)\n  if a then\n    g(a)\n  end\n\n-- next", "$f(x)\nreturn 1",
-			"if x then g(x) end\nreturn 1"},
-		{"uses definitions of the script itself", "", "define $f(a) g(a)\nreturn $f(1)", "return g(1)"},
+		{"puts a body with nested statements on one line", "define $f(a)\n  if a then\n    g(a)\n  end\n\n-- next",
+			"$f(x)\nreturn 1", "if x then g(x) end\nreturn 1"},
+		{"uses definitions of the script's own file", "", "define $f(a) g(a)\nreturn $f(1)", "return g(1)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -35,13 +35,15 @@
 //
 // ${NAME} is also replaced inside strings. A call $name(...) is replaced with the body of the
 // definition, and each parameter in the body with its argument. An argument that contains an
-// operator is put in parentheses; so is a body on the same line as its "define". In a body,
-// ${parameter} is replaced with the argument as it is written, also inside strings. A body on the
-// following, indented lines is a sequence of statements.
+// operator is put in parentheses. So is a body that contains an operator, if the body is on the
+// same line as its "define". In a body, ${parameter} is replaced with the argument as it is
+// written, also inside strings. A body on the following, indented lines is a sequence of
+// statements.
 //
 // # Lines
 //
-// Comments are removed, but their lines are kept: line 40 of a script that requires no code is line
-// 40 of its file. If required files add code, [Source.Position] returns the file and the line in
-// which a line was written.
+// Comments are removed, but their lines remain as empty lines. So if a script requires no code,
+// line 40 of the composed script is line 40 of its file. If required files add code, the lines
+// move; [Source.Position] returns the file and the line from which a line of the composed script
+// comes.
 package luascript

@@ -13,7 +13,7 @@ const maxDepth = 20
 type expander struct {
 	file        string
 	definitions definitions
-	header      header // the script's header, also for its parts
+	header      header // the script's header, also if the file is one that the script requires
 }
 
 // expand returns code with every name replaced. It keeps all line numbers.
@@ -152,8 +152,8 @@ func split(code []token) (arguments [][]token, length int, err error) {
 	return nil, 0, errors.New("has no closing parenthesis")
 }
 
-// substitute returns the body of a definition with its parameters replaced with arguments. It does
-// not replace a name after a dot or a colon, which is a field.
+// substitute returns the body of a definition, with each parameter replaced with its argument. A
+// name after a dot or a colon is a field, so substitute does not replace it.
 func substitute(d definition, arguments [][]token) []token {
 	var out []token
 	for i, t := range d.body {

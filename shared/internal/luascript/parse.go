@@ -98,7 +98,8 @@ func parseHeader(file string, lines []string, at int) (header, error) {
 	return h, nil
 }
 
-// declare adds the entries of a KEYS or ARGV line to names.
+// declare adds the entries of a KEYS or ARGV line to the map names: the name of each entry with its
+// number.
 func declare(names map[string]int, section, line string, where Position) error {
 	for _, found := range entry.FindAllStringSubmatch(line, -1) {
 		number, _ := strconv.Atoi(found[1])
@@ -118,8 +119,8 @@ var (
 	macroLine    = regexp.MustCompile(`^define (\$[A-Za-z_]\w*)\(([\w, ]*)\)(.*)$`)
 )
 
-// parseDefinition parses a line that starts with "define". body is the text after the name and its
-// parameters.
+// parseDefinition parses a line that starts with "define". The result body is the text after the
+// name and its parameters.
 func parseDefinition(line string, at Position) (d definition, body string, err error) {
 	d.at = at
 	if found := constantLine.FindStringSubmatch(line); found != nil {
@@ -140,7 +141,8 @@ func parseDefinition(line string, at Position) (d definition, body string, err e
 	return d, found[3], nil
 }
 
-// takeDefinitions parses the definitions and sets their lines to "".
+// takeDefinitions parses the definitions in lines, and replaces their lines with "" so that only
+// code and comments remain.
 func (s *source) takeDefinitions(lines []string) error {
 	for i := 0; i < len(lines); i++ {
 		if !strings.HasPrefix(lines[i], "define ") {
@@ -170,8 +172,9 @@ func (s *source) takeDefinitions(lines []string) error {
 	return nil
 }
 
-// read parses the body and stores the tokens that replace a use: on one line, and in parentheses if
-// they are an expression with an operator. line is the number of the body's first line in the file.
+// read parses the body of a definition, joins its lines and stores the tokens. If the body is one
+// line and an expression with an operator, read puts it in parentheses. The argument line is the
+// number of the body's first line in the file.
 func (d *definition) read(body string, line int) error {
 	tokens, err := scan(d.at.File, body, line)
 	if err != nil {

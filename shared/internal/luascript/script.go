@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Script is a script that a Redis client can run. Its methods have the meaning of those of
-// [redis.Script].
+// Script is a script that a Redis client can run. Its methods do the same as the methods of
+// [redis.Script] with the same names.
 //
 // A Script is composed at its first use: composing takes up to a millisecond per script, and a new
 // Lambda instance needs only some of its scripts.
@@ -27,7 +27,7 @@ type composed struct {
 }
 
 // Load returns a script from files that are embedded in the program. The first use of the script
-// panics if [Compose] returns an error. A test therefore has to compose every script.
+// panics if [Compose] returns an error. So a test must compose every script.
 func Load(files fs.FS, file string) *Script {
 	return &Script{sync.OnceValue(func() composed {
 		source := MustCompose(files, file)

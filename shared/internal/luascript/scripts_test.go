@@ -16,7 +16,7 @@ import (
 // domains returns the packages that have scripts.
 func domains() []string { return []string{"delayqueue", "lock", "ratelimit"} }
 
-// luaFiles returns the text of each file in the folder scripts and its subfolders, by path.
+// luaFiles returns the text of each file in the folder "scripts" and its subfolders, by path.
 func luaFiles(t *testing.T, files fs.FS) map[string]string {
 	t.Helper()
 	out := make(map[string]string)
@@ -40,8 +40,8 @@ func isScript(file string) bool {
 var (
 	definitionName = regexp.MustCompile(`(?m)^define (\$\w+|\$\{\w+\})`)
 	definition     = regexp.MustCompile(`(?m)^define .*\n( .*\n|\n)*`)
-	// position matches a call of string.sub, or of a local alias sub, with a number as the
-	// position.
+	// position matches a call of string.sub, or of a local alias "sub", whose position is a literal
+	// number.
 	position = regexp.MustCompile(`\bsub\([^,()]+(\([^()]*\))?, *-?[0-9]`)
 )
 
@@ -53,7 +53,7 @@ func TestScripts(t *testing.T) {
 			files := os.DirFS(path.Join("..", "..", domain))
 			texts := luaFiles(t, files)
 
-			t.Run("compose: they declare KEYS, ARGV and Reply and require existing files", func(t *testing.T) {
+			t.Run("every script composes without an error", func(t *testing.T) {
 				t.Parallel()
 				for file := range texts {
 					if isScript(file) {
@@ -63,7 +63,7 @@ func TestScripts(t *testing.T) {
 				}
 			})
 
-			t.Run("open with a header and are short", func(t *testing.T) {
+			t.Run("every file starts with a header and has at most 150 lines", func(t *testing.T) {
 				t.Parallel()
 				for file, text := range texts {
 					require.Regexp(t, `^(#!.*\n)?-- [A-Z]`, text, file)
@@ -71,7 +71,7 @@ func TestScripts(t *testing.T) {
 				}
 			})
 
-			t.Run("keep comments within 100 columns and code within 120", func(t *testing.T) {
+			t.Run("comments end within 100 columns and code within 120", func(t *testing.T) {
 				t.Parallel()
 				for file, text := range texts {
 					for line := range strings.SplitSeq(text, "\n") {
@@ -84,7 +84,7 @@ func TestScripts(t *testing.T) {
 				}
 			})
 
-			t.Run("name positions in strings", func(t *testing.T) {
+			t.Run("positions in strings have names", func(t *testing.T) {
 				t.Parallel()
 				for file, text := range texts {
 					code := definition.ReplaceAllString(text, "")
@@ -92,7 +92,7 @@ func TestScripts(t *testing.T) {
 				}
 			})
 
-			t.Run("use every definition and every part", func(t *testing.T) {
+			t.Run("every definition and every part is used", func(t *testing.T) {
 				t.Parallel()
 				all := ""
 				for _, text := range texts {

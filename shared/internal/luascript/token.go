@@ -23,8 +23,8 @@ type token struct {
 	line int
 }
 
-// scan splits code into tokens and removes comments. line is the number of the code's first line in
-// the file.
+// scan splits code into tokens and removes comments. The argument line is the number of the code's
+// first line in the file.
 func scan(file, code string, line int) ([]token, error) {
 	tokens := make([]token, 0, len(code)/3)
 	for len(code) > 0 {
@@ -66,7 +66,8 @@ func next(code string) (kind, int) {
 	}
 }
 
-// dollar returns the kind and the length of the token at the start of code, if code starts with $.
+// dollar returns the kind and the length of the token at the start of code. The code must start
+// with $.
 func dollar(code string) (kind, int) {
 	if end := strings.IndexByte(code, '}'); strings.HasPrefix(code, "${") && end > 0 {
 		return braced, end + 1
@@ -134,8 +135,8 @@ func join(tokens []token) string {
 }
 
 // compound reports whether tokens are an expression with an operator outside of brackets. If so,
-// the expression needs parentheses when it replaces a name. A list of expressions or a statement
-// needs no parentheses.
+// the expression needs parentheses when it replaces a name. For a list of expressions or a
+// statement, which must not be in parentheses, compound returns false.
 func compound(tokens []token) bool {
 	depth, operators := 0, false
 	for _, t := range tokens {

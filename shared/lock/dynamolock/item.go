@@ -52,10 +52,10 @@ func TableInput(table string) *dynamodb.CreateTableInput {
 // errConflict reports that another writer changed the item after it was read.
 var errConflict = errors.New("the item has changed")
 
-// update reads a lock, calls change on it, and writes it if change returns true. If another writer
-// changed the item after the read, update reads again. If the SDK retries a write because its reply
-// was lost, the retry conflicts with the first write. Then update reads the written lock, and
-// change makes the same decision for the same token.
+// update reads a lock, passes it to the function change, and writes the lock if change returns
+// true. If another writer changed the item after the read, update reads again. If the SDK retries a
+// write because its reply was lost, the retry conflicts with the first write. Then update reads the
+// written lock, and change makes the same decision for the same token.
 func (s *Store) update(ctx context.Context, key lock.Key,
 	change func(r *record, now time.Time) (write bool, err error),
 ) error {

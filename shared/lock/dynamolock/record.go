@@ -11,9 +11,8 @@ import (
 )
 
 // record is the state of one lock, which an item stores as JSON. Its methods implement the rules of
-// the lock. They access no store, and they get the current time as an argument. Each stored time is
-// by the clock of the function that wrote it. margin is the time that a lease still excludes other
-// holders after its end.
+// the lock. They access no store, and they get the current time and the margin (see [Margin]) as
+// arguments. Each stored time is by the clock of the process that wrote it.
 type record struct {
 	Fence   int64    `json:"fence"` // the last granted fence
 	Holders []holder `json:"holders,omitempty"`
@@ -62,8 +61,8 @@ func (r *record) dropEnded(now time.Time, margin time.Duration) {
 	r.Holders = slices.DeleteFunc(r.Holders, func(h holder) bool { return !h.Ends.Add(margin).After(now) })
 }
 
-// acquire grants a lease, or returns the conflict that prevents it. A token that holds the lock in
-// the same mode keeps its fence and labels and gets a new end.
+// acquire grants a lease, or returns the conflict that prevents it. If the token already holds the
+// lock in the same mode, acquire extends the lease and keeps its fence, owner and metadata.
 func (r *record) acquire(
 	h holder, now time.Time, margin time.Duration,
 ) (granted holder, reacquired bool, conflict *lock.Conflict) {
@@ -114,8 +113,9 @@ func (r *record) renew(token string, now time.Time, ends instant, margin time.Du
 	return r.Holders[i], ""
 }
 
-// release ends a lease and returns the time that the token held it. A repeated release succeeds and
-// changes nothing. Otherwise, if the token holds no lease, release returns the reason.
+// release ends a lease and returns the time that the token held it. While the lock is free, a
+// repeated release succeeds and changes nothing. Otherwise, if the token holds no lease, release
+// returns the reason.
 func (r *record) release(
 	token string, now time.Time, margin time.Duration,
 ) (held time.Duration, changed bool, reason lock.Reason) {

@@ -12,7 +12,7 @@ import (
 
 const margin = 500 * time.Microsecond
 
-// at returns the time that is us microseconds after the epoch.
+// at returns the instant at a number of microseconds after the epoch.
 func at(us int64) instant { return instant{time.UnixMicro(us).UTC()} }
 
 func exclusive(token, call string, ends instant) holder {
@@ -21,7 +21,7 @@ func exclusive(token, call string, ends instant) holder {
 
 func TestRecordAcquire(t *testing.T) {
 	t.Parallel()
-	t.Run("grants the lock a margin after the lease ended; an ended lease cannot be renewed", func(t *testing.T) {
+	t.Run("ended lease: cannot be renewed, and excludes other holders until the margin has passed", func(t *testing.T) {
 		t.Parallel()
 		var r record
 		first, _, _ := r.acquire(exclusive("t", "", at(1000)), at(0).Time, margin)

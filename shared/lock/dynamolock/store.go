@@ -3,12 +3,12 @@
 // acknowledges a write after the write is durable in three availability zones, so a failover loses
 // no lease.
 //
-// The function that grants a lease sets the lease's end by its own clock. A function that reads the
+// The process that grants a lease sets the lease's end by its own clock. A process that reads the
 // lease compares the end with its own clock. The two clocks may differ, so a lease excludes other
 // holders until [Margin] after its end, although its holder stops at the end. The margin must
 // exceed the difference between the clocks; AWS keeps the clocks of its hosts within milliseconds
-// (Amazon Time Sync). If two clocks differ by more than the margin, two holders may overlap for the
-// excess. The fence rises regardless of the clocks.
+// (Amazon Time Sync). If two clocks differ by more than the margin, the leases of two holders may
+// overlap, for at most the difference minus the margin. The fence rises regardless of the clocks.
 //
 // Before version 1.0, a minor version may change the API of this package.
 package dynamolock
@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// Margin is the time that a lease still excludes other holders after its end.
+	// Margin is the time after the end of a lease during which no other holder is granted the lock.
 	Margin = 500 * time.Millisecond
 	// callTimeout bounds one operation. With the clean-up, an operation fails within 500 ms if
 	// DynamoDB is unavailable.
@@ -136,7 +136,7 @@ func (s *Store) abandon(ctx context.Context, req lock.Request, call string) {
 	})
 }
 
-// Renew extends the token's lease to ttl from now. A ttl of 0 means [lock.DefaultTTL]. It never
+// Renew extends the token's lease to ttl from now. A ttl of 0 means [lock.DefaultTTL]. Renew never
 // revives a lease that has ended. Errors: [lock.ErrNotHeld], [fault.InvalidRequest],
 // [fault.StoreUnavailable].
 func (s *Store) Renew(ctx context.Context, key lock.Key, token string, ttl time.Duration) (lock.Lease, error) {
@@ -160,8 +160,8 @@ func (s *Store) Renew(ctx context.Context, key lock.Key, token string, ttl time.
 }
 
 // Release ends the token's lease and returns the time that the token held it. A repeated release
-// succeeds and returns 0. Errors: [lock.ErrNotHeld], [fault.InvalidRequest],
-// [fault.StoreUnavailable].
+// succeeds and returns 0 until another token acquires the lock. Errors: [lock.ErrNotHeld],
+// [fault.InvalidRequest], [fault.StoreUnavailable].
 func (s *Store) Release(ctx context.Context, key lock.Key, token string) (time.Duration, error) {
 	key, err := lock.NormalizeRelease(key, token)
 	if err = cmp.Or(err, lock.RefuseSemaphore(key.Kind)); err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/sluicehq/sluice/shared/lock/dynamolock"
 )
 
-// open returns a store on kumo, an emulator of DynamoDB.
+// open returns a store that uses kumo, an emulator of DynamoDB.
 func open(t *testing.T) *dynamolock.Store {
 	t.Helper()
 	cloud := awstest.Start(t)
@@ -35,7 +35,7 @@ func TestConformance(t *testing.T) {
 
 func TestAcquire(t *testing.T) {
 	t.Parallel()
-	t.Run("expired: grants the lock Margin after the end of the lease", func(t *testing.T) {
+	t.Run("expired lease: the next lease starts at least 500 ms after its end", func(t *testing.T) {
 		t.Parallel()
 		s := open(t)
 		first, err := s.Acquire(t.Context(), lock.Request{Name: "report", TTL: lock.MinTTL})
@@ -45,7 +45,7 @@ func TestAcquire(t *testing.T) {
 		require.GreaterOrEqual(t, next.AcquiredAt.Sub(first.ExpiresAt), dynamolock.Margin)
 	})
 
-	t.Run("ends with the caller's context", func(t *testing.T) {
+	t.Run("canceled context: returns its error", func(t *testing.T) {
 		t.Parallel()
 		s := dynamolock.New(awstest.Start(t).DynamoDB, "no-such-table")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -58,8 +58,8 @@ func TestAcquire(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = hanging.Close() })
 	for name, endpoint := range map[string]string{
-		"refused: fails within 500 ms": "http://127.0.0.1:1",
-		"hanging: fails within 500 ms": "http://" + hanging.Addr().String(),
+		"refused connection: fails within 500 ms":          "http://127.0.0.1:1",
+		"endpoint that never replies: fails within 500 ms": "http://" + hanging.Addr().String(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,13 +8,13 @@
 --       3 keep: ms until the state expires, ttl included
 --       4 permits: maximum number of shared holders; 0 for exclusive mode
 --       5 beat: heartbeat in µs if the call joins the queue; otherwise 0
---       6 least: minimum fence (16 digits) or ""; with it, all nodes of a quorum issue one fence
+--       6 least: minimum fence (16 digits) or ""; makes all nodes of a quorum issue the same fence
 --       Without the last three: exclusive mode, no queue, no minimum fence.
 -- Reply a time in µs: acquired; the time is both the fence and the start of the lease
 --       0: not decided; call again with all keys
 --       {1, fence, acquired µs, end of the lease µs, reacquired 0|1, in use}
 --       {0, µs until the lock may be free, owner of a holder, reason}; the reasons are
---         0 held   1 reserved for the first waiter   2 the token holds it in the other mode
+--         0 held   1 reserved for the first waiter   2 the token holds the lock in the other mode
 -- Requires: prelude
 
 local time = redis.call('TIME')

@@ -10,14 +10,15 @@
 -- The columns of a state:
 --   1      waiting   1 if the queue may contain waiters, otherwise 0
 --   2      kind      X held exclusively, S shared, F released, D released by force
---   3-12   length    µs from since to the end of the lease; for S, to the end of the longest lease
---   13-28  since     µs: the time of the last grant or renewal
---   29-44  fence     the last issued fence
+--   3-12   length    µs between "since" and the end of the lease; for S, of the longest lease
+--   13-28  since     µs: time of the last grant, renewal or release that left other holders
+--   29-44  fence     the last fence that was granted
 --   45-60  acquired  µs, only for X
 --   61-    record    "<token>\n<call>\n<owner>\n<metadata>", for X
 --
 -- A Redis at maxmemory refuses a script's first write if that command can need memory (SET, ZADD,
--- SETRANGE). It accepts every later write. So a script that must succeed writes with PEXPIRE first.
+-- SETRANGE). It accepts PEXPIRE, and it accepts every write after the first. So a script that must
+-- succeed at maxmemory calls PEXPIRE first.
 
 define ${EXCLUSIVE} X
 define ${SHARED} S
@@ -63,7 +64,7 @@ define $micros(time) time[1] * 1000000 + time[2]
 
 define $text(n) string.format('%.0f', n)
 
--- Wakes the first live waiter. Waiters also poll, so a lost wake-up only delays it.
+-- Wakes the first live waiter. Waiters also poll, so a lost wake-up only delays the waiter.
 define $wake_first(state_key, queue, beats, now)
   for _, id in ipairs(redis.call('ZRANGE', queue, 0, 9)) do
     if tonumber(redis.call('ZSCORE', beats, id) or 0) > now then

@@ -1,5 +1,6 @@
--- Releases the lock or permit of a token and wakes the first waiter. For a failed call, it removes
--- the call from the queue and releases a lock or permit only if this call acquired it.
+-- Releases the lock or permit of a token and wakes the first waiter. If ARGV has the ID of a failed
+-- call, the script removes the call from the queue, and releases the lock or permit only if this
+-- call acquired it.
 --
 -- KEYS  1 state   2 leases   3 holders   4 queue   5 beats
 --       With the state key alone: releases an exclusive lock without waiters; otherwise changes
@@ -14,8 +15,8 @@
 
 local token, call = ARGV.token, ARGV.call
 
--- Marks the lock as free. A Redis at maxmemory refuses SETRANGE as a script's first write (see
--- prelude.lua); then PEXPIRE comes first.
+-- Marks the lock as free. If Redis is at maxmemory, it refuses SETRANGE as the script's first write
+-- (see prelude.lua). Then set_free calls PEXPIRE and repeats SETRANGE.
 local function set_free()
   local done = redis.pcall('SETRANGE', KEYS.state, ${AT_KIND}, '${FREE}')
   if type(done) == 'table' then
