@@ -38,7 +38,7 @@ type reply struct {
 	header http.Header
 	// started is the time at which the last attempt started.
 	started time.Time
-	// uncertain reports that at least one attempt failed, and that the API may have carried it out.
+	// uncertain reports that an attempt failed but may have taken effect.
 	uncertain bool
 }
 

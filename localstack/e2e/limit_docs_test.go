@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shell runs the first shell block of a document that contains the given text. It returns the
-// output.
+// shell finds the first shell block in a document whose text contains what. It runs this block and
+// returns the output.
 func shell(t *testing.T, file, what string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "bash", "-euc", block(t, file, "sh", what)).CombinedOutput()

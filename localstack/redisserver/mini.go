@@ -7,8 +7,9 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// Mini is an embedded miniredis for machines without redis-server. Unlike in Redis, Lua formats
-// large numbers without an exponent, no reply is CROSSSLOT or BUSY, and a restart loses all data.
+// Mini is an embedded miniredis for machines without redis-server. It differs
+// from Redis: Lua formats large numbers without an exponent, no reply is CROSSSLOT or BUSY, and a
+// restart loses all data.
 type Mini struct {
 	server *miniredis.Miniredis
 	stop   chan struct{}

@@ -14,10 +14,10 @@ import (
 const (
 	// sendBatch is the maximum number of due items that one SendDue reads.
 	sendBatch = 100
-	// unsendableDelay is the time before an item that cannot be sent is read again. It keeps such
-	// items from displacing sendable items in a batch.
+	// An item that cannot be sent is not read again until unsendableDelay has passed. Otherwise
+	// such items could fill every batch and leave no room for other items.
 	unsendableDelay = 10 * time.Minute
-	// refusedDelay is the time before a job that SQS did not accept is sent again.
+	// A job that SQS did not accept is sent again after refusedDelay.
 	refusedDelay = time.Minute
 )
 
@@ -34,25 +34,25 @@ type Sending struct {
 
 // SendDue sends a batch of due jobs of the outbox, for use while Redis is unavailable. It returns
 // the number of items that it claimed or postponed; 0 means that no item is left to send. It does
-// not send expired jobs or jobs of paused queues. The context claiming ends reads and claims; the
-// context work ends sending and the recording of outcomes. Errors: store_unavailable, if the outbox
+// not send expired jobs or jobs of paused queues. Reading and claiming stop when claimCtx ends;
+// sending and recording outcomes stop when workCtx ends. Errors: store_unavailable, if the outbox
 // cannot be read.
-func (s *Service) SendDue(claiming, work context.Context, sending Sending) (int, error) {
+func (s *Service) SendDue(claimCtx, workCtx context.Context, sending Sending) (int, error) {
 	if s.outbox == nil {
 		return 0, nil
 	}
-	pauses, err := s.outbox.Pauses(claiming)
+	pauses, err := s.outbox.Pauses(claimCtx)
 	if err != nil {
 		return 0, err
 	}
-	items, err := s.outbox.Due(claiming, slices.Sorted(maps.Keys(pauses)), sendBatch)
+	items, err := s.outbox.Due(claimCtx, slices.Sorted(maps.Keys(pauses)), sendBatch)
 	if err != nil {
 		return 0, err
 	}
 
 	var claimed atomic.Int64
 	forEach(s.fanOut, items, func(item *outbox.Item) {
-		if s.claimToSend(claiming, item, sending) == nil {
+		if s.claimToSend(claimCtx, item, sending) == nil {
 			claimed.Add(1)
 		}
 	})
@@ -63,7 +63,7 @@ func (s *Service) SendDue(claiming, work context.Context, sending Sending) (int,
 		}
 	}
 	for queue, items := range byQueue {
-		s.sendItems(work, queue, items, sending)
+		s.sendItems(workCtx, queue, items, sending)
 	}
 	return int(claimed.Load()), nil
 }

@@ -40,7 +40,7 @@ func badFields(t *testing.T, err error) []string {
 
 func TestNormalize(t *testing.T) {
 	t.Parallel()
-	t.Run("unset fields: have defaults", func(t *testing.T) {
+	t.Run("unset fields have defaults", func(t *testing.T) {
 		t.Parallel()
 		p, err := valid().Normalize()
 		require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestNormalize(t *testing.T) {
 		require.Equal(t, p, again, "normalizing again changes nothing")
 	})
 
-	t.Run("invalid fields: are all named", func(t *testing.T) {
+	t.Run("the error names every invalid field", func(t *testing.T) {
 		t.Parallel()
 		for name, tc := range map[string]struct {
 			spoil func(*policy.Policy)
@@ -89,7 +89,7 @@ func TestNormalize(t *testing.T) {
 			"a negative limit": {func(p *policy.Policy) {
 				p.Rules[0].Limit = -1
 			}, []string{"rules[0].limit"}},
-			"a limit over a thousand million": {func(p *policy.Policy) {
+			"a limit over a billion": {func(p *policy.Policy) {
 				p.Rules[0].Limit = 1_000_000_001
 			}, []string{"rules[0].limit"}},
 			"a sliding_window over 100 000": {func(p *policy.Policy) {
@@ -110,13 +110,13 @@ func TestNormalize(t *testing.T) {
 			"a negative burst": {func(p *policy.Policy) {
 				p.Rules[0].Burst = -1
 			}, []string{"rules[0].burst"}},
-			"a burst over a thousand million": {func(p *policy.Policy) {
+			"a burst over a billion": {func(p *policy.Policy) {
 				p.Rules[0].Burst = 1_000_000_001
 			}, []string{"rules[0].burst"}},
-			"a burst of a fixed_window": {func(p *policy.Policy) {
+			"a burst on a fixed_window rule": {func(p *policy.Policy) {
 				p.Rules[0] = rule(policy.FixedWindow, 10, time.Second, 20)
 			}, []string{"rules[0].burst"}},
-			"a product that overflows": {func(p *policy.Policy) {
+			"limit times window overflows": {func(p *policy.Policy) {
 				p.Rules[0] = rule(policy.GCRA, 1_000_000_000, 366*day-time.Millisecond, 0)
 			}, []string{"rules[0].limit"}},
 			"an override without a key": {override(policy.Override{Mode: policy.Deny}),
@@ -134,7 +134,7 @@ func TestNormalize(t *testing.T) {
 				[]string{"overrides[0].mode"}},
 			"an empty list of rules in an override": {override(policy.Override{Key: "a", Rules: []policy.Rule{}}),
 				[]string{"overrides[0].rules"}},
-			"a rule of an override": {override(policy.Override{Key: "a",
+			"an invalid rule in an override": {override(policy.Override{Key: "a",
 				Rules: []policy.Rule{rule(policy.GCRA, 0, 0, 0)}}),
 				[]string{"overrides[0].rules[0].limit", "overrides[0].rules[0].window_ms"}},
 			"two overrides of one key": {override(policy.Override{Key: "a*", Mode: policy.Deny},
@@ -143,7 +143,7 @@ func TestNormalize(t *testing.T) {
 			"a thousand and one overrides": {func(p *policy.Policy) {
 				p.Overrides = tenants(1001, 1)
 			}, []string{"overrides"}},
-			"more JSON than an item can hold": {func(p *policy.Policy) {
+			"more JSON than a DynamoDB item can hold": {func(p *policy.Policy) {
 				p.Overrides = tenants(1000, 500)
 			}, []string{"overrides"}},
 			"several fields": {
@@ -165,7 +165,7 @@ func TestNormalize(t *testing.T) {
 		}
 	})
 
-	t.Run("values at the ends of the ranges: are valid", func(t *testing.T) {
+	t.Run("values at the ends of the ranges are valid", func(t *testing.T) {
 		t.Parallel()
 		for name, change := range map[string]func(*policy.Policy){
 			"a window of a millisecond": func(p *policy.Policy) { p.Rules[0].Window = time.Millisecond },
@@ -210,7 +210,7 @@ func override(overrides ...policy.Override) func(*policy.Policy) {
 	return func(p *policy.Policy) { p.Overrides = overrides }
 }
 
-// tenants returns n overrides. Each key is a number, followed by padding bytes of "x".
+// tenants returns n overrides. Each key is a number, followed by "x" repeated padding times.
 func tenants(n, padding int) []policy.Override {
 	out := make([]policy.Override, n)
 	for i := range out {

@@ -12,7 +12,7 @@ import (
 const outageRetry = time.Second
 
 // fallback decides each charge by its policy's OnUnavailable, while Redis is unavailable. As in
-// Redis, nothing is charged if one charge is denied.
+// Redis, if one of the charges is denied, none is applied.
 func (l *Limiter) fallback(ctx context.Context, op operation, charges []charge) ([]Decision, bool, error) {
 	denied := false
 	local := make([]charge, 0, len(charges))

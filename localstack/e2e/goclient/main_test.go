@@ -19,7 +19,7 @@ import (
 const (
 	accessKey, secretKey = "AKIDEXAMPLE", "a-secret-that-only-the-gateway-knows"
 
-	patience = 20 * time.Second // timeout of a wait, also on a busy machine
+	patience = 20 * time.Second // timeout of a wait; long enough for a busy machine
 )
 
 var system *stack.Stack

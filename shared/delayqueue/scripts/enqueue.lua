@@ -7,7 +7,8 @@
 --       then for each job: id, due time as "d<ms>" or "r<ms>" (see prelude.lua), max attempts, and
 --       the part of the record that follows the due time
 -- Reply for each job: its due time if it was enqueued; "1<header>" if the id exists with the same
---       content; "2<header>" if the id exists with different content
+--       content; "2<header>" if the id exists with different content. <header> is the header of the
+--       existing record (see prelude.lua)
 -- Requires: prelude
 
 -- The dispatcher polls each shard about every second, so only a job that is due within this number

@@ -4,8 +4,8 @@
 -- KEYS  1 due   2 leased   3 dead   4 jobs
 -- ARGV  1 dead_retention  ms
 --       2 jobs            number of jobs
---       then for each job: id, number of its claim, delay in ms or "dead", error
--- Reply for each job: 1 requeued or dead | 0 this claim is no longer the newest
+--       then for each job: id, claim number, delay in ms or "dead", error
+-- Reply for each job: 1 requeued or dead | 0 if the job was claimed again or is gone
 -- Requires: prelude
 
 local time = redis.call('TIME')

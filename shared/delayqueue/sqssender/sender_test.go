@@ -74,7 +74,7 @@ func TestSend(t *testing.T) {
 		require.ElementsMatch(t, []int{3, 3, 3}, sizes, "four payloads of 256 KiB leave no room for their attributes")
 	})
 
-	t.Run("a job that is larger than a message is poison", func(t *testing.T) {
+	t.Run("a job that exceeds the maximum message size is poison", func(t *testing.T) {
 		f := &fakeSQS{}
 		overhead := weight([]types.SendMessageBatchRequestEntry{first(message(queue, new(sized("0", 2))))}) - 2
 		results := send(t, f, plainURL, sized("0", maxBatchBytes-overhead), sized("1", maxBatchBytes-overhead+1),
@@ -134,7 +134,7 @@ func TestSend(t *testing.T) {
 		require.NotEmpty(t, results[0].Reason)
 	})
 
-	t.Run("an error of a whole batch makes no job poison", func(t *testing.T) {
+	t.Run("if a whole batch fails, none of its jobs becomes poison", func(t *testing.T) {
 		for name, c := range map[string]struct {
 			err       error
 			throttled bool

@@ -3,8 +3,9 @@
 --
 -- KEYS  for each check: its state, then the ring of each of its sliding_window rules. All keys have
 --       the same hash tag
--- ARGV  1 op       "check" | "peek" | "refund" | "log": a check of one sliding_window, which
---                  decide/fast.lua decides if possible
+-- ARGV  1 op       "check" | "peek" | "refund" | "log". "log" is a "check" of a single
+--                  sliding_window rule: decide/fast.lua decides it if it can; otherwise it is
+--                  decided like every "check"
 --       2 now      µs, in tests; otherwise ""
 --       3 checks   the number of checks
 --       4 channel  the Pub/Sub channel for refunds
@@ -44,7 +45,8 @@ end
 
 if denied then
   -- Discards the charges, which are not written yet, by reading the states again. If the server's
-  -- clock was set back, writes the key's new offset: otherwise the key's clock would stand still.
+  -- clock was set back, stores the key's new offset (see prelude.lua). Otherwise every later call
+  -- would compute the same time, until the server's clock catches up.
   checks = read_checks()
   reply[1] = 0
   for _, check in ipairs(checks) do
