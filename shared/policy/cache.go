@@ -46,8 +46,8 @@ func (c CacheConfig) withDefaults() CacheConfig {
 	return c
 }
 
-// Cache holds the policies that an instance uses, and reads each again when it expires. While the
-// store is unavailable or slow, the cache returns the last version that it read.
+// Cache holds the policies that an instance uses. It reads an expired policy again on the next Get.
+// While the store is unavailable or slow, the cache returns the last version that it read.
 type Cache struct {
 	store  Getter
 	cfg    CacheConfig
@@ -127,8 +127,8 @@ func (c *Cache) read(ctx context.Context, name string) (Cached, error) {
 	return Cached{Stored: p}, err
 }
 
-// extend marks the last version as stale and keeps it for another MaxAbsent. During this time calls
-// do not wait for the unavailable store.
+// extend returns the last version, marked as stale, and caches it for MaxAbsent. During this time,
+// calls return it without waiting for the store.
 func (c *Cache) extend(name string, last entry) Cached {
 	last.policy.Stale = true
 	last.expires = time.Now().Add(c.cfg.MaxAbsent)

@@ -99,7 +99,7 @@ func TestCacheGet(t *testing.T) {
 		})
 	})
 
-	t.Run("deleted policy: is not found, even while the store is unavailable", func(t *testing.T) {
+	t.Run("deleted policy: is never returned, even while the store is unavailable", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			c, s := newCache()

@@ -94,8 +94,8 @@ func checkBursts(f *fault.Fields, field string, rules []RuleDocument) {
 	}
 }
 
-// rulesOf converts rules. It returns nil for nil, because an override may omit its rules, but an
-// explicit empty list is invalid.
+// rulesOf converts rules. It returns nil for nil, and an empty list for an empty list: an override
+// can omit its rules, but an explicit empty list is invalid.
 func rulesOf(documents []RuleDocument) []Rule {
 	if documents == nil {
 		return nil
@@ -128,7 +128,7 @@ func documents(rules []Rule) []RuleDocument {
 	return out
 }
 
-// given returns *v, or the default absent if v is nil.
+// given returns *v, or the default (the second argument) if v is nil.
 func given[T any](v *T, absent T) T {
 	if v == nil {
 		return absent

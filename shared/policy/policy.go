@@ -42,8 +42,8 @@ const DefaultLocalShare = 0.1
 type Rule struct {
 	Name      string
 	Algorithm Algorithm
-	// Limit is the number of cost units that one window admits: 1 to [MaxLimit], or to
-	// [MaxExactLimit] for a SlidingWindow.
+	// Limit is the number of cost units that one window admits: 1 to [MaxLimit]. For a
+	// SlidingWindow, the maximum is [MaxExactLimit].
 	Limit int64
 	// Window is a whole number of milliseconds, 1 ms to [MaxWindow].
 	Window time.Duration

@@ -20,7 +20,7 @@ const (
 func TestTick(t *testing.T) {
 	t.Parallel()
 
-	t.Run("is a microsecond, or more if the arithmetic would otherwise not be exact", func(t *testing.T) {
+	t.Run("is the shortest time with which the arithmetic is exact", func(t *testing.T) {
 		t.Parallel()
 		for _, tc := range []struct {
 			name   string
@@ -32,8 +32,8 @@ func TestTick(t *testing.T) {
 			{"1000 in a minute", 1000, time.Minute, time.Microsecond},
 			{"a million in an hour", 1_000_000, time.Hour, time.Microsecond},
 			{"a million in a day", 1_000_000, day, time.Millisecond},
-			{"a thousand million in a day", 1_000_000_000, day, time.Second},
-			{"a thousand million in a year", 1_000_000_000, year, 0},
+			{"a billion in a day", 1_000_000_000, day, time.Second},
+			{"a billion in a year", 1_000_000_000, year, 0},
 			{"ten million in a year", 10_000_000, year, time.Second},
 			{"a million in a year and a millisecond", 1_000_000, year + time.Millisecond, 0},
 		} {
@@ -64,7 +64,7 @@ func TestTick(t *testing.T) {
 			}
 			product := new(big.Int).Mul(big.NewInt(max(r.Capacity(), r.Limit)), big.NewInt(int64(r.Window/tick)))
 			if product.Cmp(big.NewInt(1<<52)) >= 0 {
-				rt.Fatalf("the product of %+v is %s", r, product)
+				rt.Fatalf("the product for %+v is %s, want less than 2^52", r, product)
 			}
 		})
 	})

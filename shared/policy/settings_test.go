@@ -12,7 +12,7 @@ import (
 func TestFor(t *testing.T) {
 	t.Parallel()
 
-	t.Run("override: the exact key, then the longest prefix", func(t *testing.T) {
+	t.Run("override: the exact key takes precedence, then the longest prefix", func(t *testing.T) {
 		t.Parallel()
 		own := []policy.Rule{rule(policy.GCRA, 1, time.Second, 0)}
 		gold := []policy.Rule{rule(policy.GCRA, 100, time.Second, 0)}
@@ -37,7 +37,7 @@ func TestFor(t *testing.T) {
 			{"a key shorter than the prefix", "bot", policy.Shadow, own},
 			{"an exact key is not a prefix", "golden", policy.Shadow, own},
 			{"an exact key: its rules, the policy's mode", "gold", policy.Enforce, gold},
-			{"a key that matches only the star", "anybody", policy.Shadow, own},
+			{"a key that matches only \"*\"", "anybody", policy.Shadow, own},
 			{"a key that ends with a star", "gold*", policy.Shadow, own},
 		} {
 			t.Run(tc.name, func(t *testing.T) {

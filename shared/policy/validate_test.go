@@ -92,7 +92,7 @@ func TestNormalize(t *testing.T) {
 			"a limit over a billion": {func(p *policy.Policy) {
 				p.Rules[0].Limit = 1_000_000_001
 			}, []string{"rules[0].limit"}},
-			"a sliding_window over 100 000": {func(p *policy.Policy) {
+			"a sliding_window limit over 100 000": {func(p *policy.Policy) {
 				p.Rules[0] = rule(policy.SlidingWindow, 100_001, time.Second, 0)
 			}, []string{"rules[0].limit"}},
 			"a window of zero": {func(p *policy.Policy) {
@@ -173,10 +173,10 @@ func TestNormalize(t *testing.T) {
 			"a limit of one": func(p *policy.Policy) {
 				p.Rules[0] = rule(policy.GCRA, 1, time.Millisecond, 1)
 			},
-			"a thousand million a second": func(p *policy.Policy) {
+			"a billion in a second": func(p *policy.Policy) {
 				p.Rules[0] = rule(policy.GCRA, 1_000_000_000, time.Second, 0)
 			},
-			"a sliding_window of 100 000": func(p *policy.Policy) {
+			"a sliding_window limit of 100 000": func(p *policy.Policy) {
 				p.Rules[0] = rule(policy.SlidingWindow, 100_000, 366*day, 0)
 			},
 			"eight rules":             func(p *policy.Policy) { p.Rules = distinct(8) },

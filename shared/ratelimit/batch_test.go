@@ -13,7 +13,7 @@ import (
 func TestCheckAll(t *testing.T) {
 	t.Parallel()
 
-	t.Run("one denies: nothing is charged", func(t *testing.T) {
+	t.Run("one check is denied: nothing is charged", func(t *testing.T) {
 		t.Parallel()
 		redistest.Each(t, func(t *testing.T, r *redistest.Redis) {
 			l := open(t, r)

@@ -77,7 +77,7 @@ func TestRuleChange(t *testing.T) {
 		}
 	})
 
-	t.Run("algorithm: starts full and ignores the old state", func(t *testing.T) {
+	t.Run("algorithm: the rule starts full and ignores the old state", func(t *testing.T) {
 		t.Parallel()
 		for name, r := range map[string]*redistest.Redis{"redis": redistest.Single(t), "miniredis": redistest.Mini(t)} {
 			s := clockedRedis(r, start)
@@ -112,7 +112,7 @@ func TestRuleChange(t *testing.T) {
 		require.EqualValues(t, 3, s.do(t, 0, opPeek, newCheck("k", 1, a)).rules[0].remaining)
 	})
 
-	t.Run("foreign value in the state key: counts as full", func(t *testing.T) {
+	t.Run("foreign value in the state key: the rule starts full", func(t *testing.T) {
 		t.Parallel()
 		r := redistest.Single(t)
 		s := clockedRedis(r, start)
@@ -172,7 +172,7 @@ func TestRuleChange(t *testing.T) {
 	t.Run("all stores: agree while rules and clocks change", func(t *testing.T) {
 		t.Parallel()
 		all := stores(t, start)
-		delete(all, "memory") // the memory store starts a changed rule full
+		delete(all, "memory") // in the memory store, a changed rule loses its charges
 		run := 0
 		rapid.Check(t, func(rt *rapid.T) {
 			run++

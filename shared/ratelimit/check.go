@@ -27,8 +27,8 @@ func (r Request) Validate() error {
 	return r.invalid().Err()
 }
 
-// ValidateAll reports every invalid field of 1 to [MaxChecks] requests. Errors: [ErrInvalid], with
-// fields such as "checks[2].key".
+// ValidateAll reports every invalid field of the requests. There must be 1 to [MaxChecks] requests.
+// Errors: [ErrInvalid], with fields such as "checks" and "checks[2].key".
 func ValidateAll(requests []Request) error {
 	return validateAll(len(requests), func(i int) fault.Fields { return requests[i].invalid() })
 }

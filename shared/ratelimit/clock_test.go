@@ -11,7 +11,7 @@ import (
 func TestServerClock(t *testing.T) {
 	t.Parallel()
 
-	t.Run("set back: grants nothing early and delays nothing", func(t *testing.T) {
+	t.Run("set back: units are granted neither early nor late", func(t *testing.T) {
 		t.Parallel()
 		s := onRedis(t)
 		for _, algorithm := range algorithms() {
@@ -21,7 +21,8 @@ func TestServerClock(t *testing.T) {
 			v := s.do(t, 0, opCheck, c) // a day earlier
 			require.False(t, v.fits, algorithm)
 			require.Positive(t, v.rules[0].retry)
-			require.LessOrEqual(t, v.rules[0].retry, micros(2*minute), "%s: retry excludes the day", algorithm)
+			require.LessOrEqual(t, v.rules[0].retry, micros(2*minute),
+				"%s: the retry time does not include the day", algorithm)
 			require.True(t, s.allows(t, v.rules[0].retry, c), "%s: a unit fits after retry on the new clock", algorithm)
 
 			full := s.do(t, v.rules[0].retry, opPeek, c).rules[0].reset

@@ -19,8 +19,9 @@ const callers = 64
 // receiving the answer. Redis uses the same clock as the test.
 type span struct{ from, to int64 }
 
-// checkConcurrently runs checks from pick in 64 goroutines, for the duration length. It returns the
-// spans of the allowed checks, sorted by from.
+// checkConcurrently makes checks in 64 goroutines, until the given duration has passed. The
+// callback pick returns the check that a goroutine makes next. The result is the spans of the
+// allowed checks, sorted by their start.
 func checkConcurrently(t *testing.T, l *Limiter, length time.Duration, pick func(caller int) Check) []span {
 	t.Helper()
 	var mu sync.Mutex
@@ -63,7 +64,8 @@ func decidedBetween(allowed []span, from, to int64) (n int64) {
 	return n
 }
 
-// busiest returns the maximum number of spans that lie entirely in an interval of length µs.
+// busiest returns the maximum number of spans that lie entirely in one interval of the given length
+// in µs.
 func busiest(allowed []span, length int64) (most int64) {
 	for _, s := range allowed {
 		most = max(most, decidedBetween(allowed, s.from, s.from+length))
@@ -74,7 +76,7 @@ func busiest(allowed []span, length int64) (most int64) {
 func TestConcurrentChecks(t *testing.T) {
 	t.Parallel()
 
-	t.Run("64 callers for several windows: no window exceeds its limit", func(t *testing.T) {
+	t.Run("64 callers for several windows: stay within the worst case", func(t *testing.T) {
 		t.Parallel()
 		const window, limit = 300_000, 40 // µs
 		for _, algorithm := range algorithms() {

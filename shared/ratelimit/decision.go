@@ -14,7 +14,8 @@ import (
 const Never time.Duration = math.MaxInt64
 
 // Decision is the result of a check. Limit, Remaining, ResetAfter and RetryAfter are copied from
-// the tightest rule: the rule with the longest RetryAfter or, if equal, the smallest Remaining.
+// the tightest rule: the rule with the longest RetryAfter. If several rules have the same
+// RetryAfter, the smallest Remaining decides, and then the longest ResetAfter.
 type Decision struct {
 	Allowed bool
 	Policy  string
@@ -39,7 +40,9 @@ type Decision struct {
 
 // RuleDecision is the result of one rule in a [Decision].
 type RuleDecision struct {
-	Rule       policy.Rule // as applied: with the local share of its limit, if counted in memory
+	// Rule is the rule that was applied. If it was counted in memory because Redis was unavailable,
+	// its Limit and Burst are the local share.
+	Rule       policy.Rule
 	Remaining  int64
 	ResetAfter time.Duration
 	RetryAfter time.Duration
@@ -63,7 +66,8 @@ func (d *Decision) Err() error {
 	return err
 }
 
-// Tightest returns the rule whose numbers are in the decision, or nil if d has no rules.
+// Tightest returns the rule from which d.Limit, d.Remaining, d.ResetAfter and d.RetryAfter are
+// copied, or nil if d has no rules.
 func (d *Decision) Tightest() *RuleDecision {
 	var tightest *RuleDecision
 	for i := range d.Rules {
@@ -93,10 +97,10 @@ type verdict struct {
 }
 
 // numbers are the results of one rule, as the scripts return them. reset and retry are in
-// microseconds; retry is never if waiting cannot help.
+// microseconds.
 type numbers struct{ remaining, reset, retry int64 }
 
-// never is the retry time of a cost that exceeds the capacity.
+// never is the value of numbers.retry if waiting cannot help.
 const never = -1
 
 // decide converts the verdict of a store into a decision.
@@ -118,7 +122,8 @@ func decide(c charge, v verdict) Decision {
 	return d
 }
 
-// summarize copies the numbers of the tightest rule and, if the check does not fit, its name.
+// summarize copies the numbers of the tightest rule to d. If the check does not fit, it also sets
+// d.Violated to the name of that rule.
 func (d *Decision) summarize(fits bool) {
 	t := d.Tightest()
 	if t == nil {

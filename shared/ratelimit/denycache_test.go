@@ -39,7 +39,7 @@ func isCached(l *Limiter, check Check) bool {
 func TestDenyCache(t *testing.T) {
 	t.Parallel()
 
-	t.Run("denied key: answered from memory", func(t *testing.T) {
+	t.Run("denied key: later checks are answered from memory", func(t *testing.T) {
 		t.Parallel()
 		for _, algorithm := range algorithms() {
 			t.Run(string(algorithm), func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestDenyCache(t *testing.T) {
 		require.True(t, isCached(l, c))
 
 		now = now.Add(50*time.Minute + time.Second)
-		require.False(t, isCached(l, c), "Redis decides after retry_after")
+		require.False(t, isCached(l, c), "after the retry time, the check goes to Redis again")
 	})
 
 	t.Run("smaller cost: goes to Redis", func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestDenyCache(t *testing.T) {
 		}))
 	})
 
-	t.Run("cost over the capacity: not remembered", func(t *testing.T) {
+	t.Run("cost over the capacity: is not cached", func(t *testing.T) {
 		t.Parallel()
 		l := open(t, redistest.Single(t))
 		for range 3 {

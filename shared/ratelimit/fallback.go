@@ -75,7 +75,7 @@ func outageDecision(c charge) Decision {
 	return d
 }
 
-// localShareOf returns the charge with each limit and burst reduced to LocalShare.
+// localShareOf returns the charge with each limit and burst multiplied by LocalShare.
 func localShareOf(c charge) charge {
 	scaled := c
 	scaled.Rules = make([]policy.Rule, len(c.Rules))
@@ -86,7 +86,8 @@ func localShareOf(c charge) charge {
 	return scaled
 }
 
-// share multiplies the limit and the burst of a rule by part, rounded down, but at least 1.
+// share multiplies the limit and the burst of a rule by the given factor. It rounds the results
+// down, but to at least 1.
 func share(r policy.Rule, part float64) policy.Rule {
 	scale := func(n int64) int64 { return max(1, int64(math.Floor(float64(n)*part))) }
 	scaled := r

@@ -40,7 +40,7 @@ const (
 func TestFallback(t *testing.T) {
 	t.Parallel()
 
-	t.Run("lost Redis: is answered promptly", func(t *testing.T) {
+	t.Run("lost Redis: checks are answered promptly", func(t *testing.T) {
 		t.Parallel()
 		for name, lose := range map[string]func(*redistest.Redis) error{
 			"killed": func(r *redistest.Redis) error { return r.Server.Kill() },
@@ -201,7 +201,7 @@ func TestFallback(t *testing.T) {
 		}
 	})
 
-	t.Run("several checks: are charged all or none", func(t *testing.T) {
+	t.Run("several checks: all are charged, or none", func(t *testing.T) {
 		t.Parallel()
 		l := unreachable(t)
 		wide, narrow := newCheck("a", 1, newRule(policy.GCRA, 100, hour)),
@@ -219,7 +219,7 @@ func TestFallback(t *testing.T) {
 		require.True(t, allowed(wide, narrow, allowing))
 		require.False(t, allowed(wide, narrow), "the share of the second limit is used up")
 		require.False(t, allowed(wide, denying))
-		require.EqualValues(t, 9, peek(t, l, wide).Remaining, "charged once")
+		require.EqualValues(t, 9, peek(t, l, wide).Remaining, "charged only by the first call")
 	})
 
 	t.Run("peek and refund: use the instance's own count", func(t *testing.T) {

@@ -10,8 +10,9 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// TestDecide rules out defects of other limiters. Each subtest names the issues that reported its
-// defect. docs/limits.md lists the defects and the tests.
+// TestDecide shows that the limiter does not have certain defects of other limiters. The comment
+// above a sub-test names the issues in which its defect was reported. docs/limits.md lists the
+// defects and the tests.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	// upstash/ratelimit-js #156, #161.
@@ -131,7 +132,7 @@ func TestDecide(t *testing.T) {
 	})
 
 	// upstash/ratelimit-js #157, #39, #61.
-	t.Run("limit: exactly as many units are allowed, and remaining counts costs", func(t *testing.T) {
+	t.Run("limit: exactly the limit is allowed, and remaining decreases by the cost", func(t *testing.T) {
 		t.Parallel()
 		s := onRedis(t)
 		for _, algorithm := range algorithms() {

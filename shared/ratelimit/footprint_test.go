@@ -40,7 +40,7 @@ func memoryOf(t *testing.T, r *redistest.Redis, c Check) (bytes int64) {
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 
-	t.Run("every key: expires when it is full", func(t *testing.T) {
+	t.Run("every key: expires when its charges no longer count", func(t *testing.T) {
 		t.Parallel()
 		r := redistest.Single(t)
 		l := open(t, r)
@@ -50,7 +50,7 @@ func TestExpiry(t *testing.T) {
 				require.True(t, check(t, l, newCheck(fmt.Sprint(algorithm, cost), cost, rule)).Allowed)
 			}
 			require.EqualValues(t, 3, refund(t, l, newCheck(fmt.Sprint(algorithm, 10), 3, rule)).Remaining)
-			for n := range 3 { // windows short enough for a TTL that rounds to zero
+			for n := range 3 { // windows so short that a TTL could be rounded to 0
 				window := time.Duration(n+1) * time.Millisecond
 				check(t, l, newCheck(fmt.Sprint(algorithm, "short"), 1, newRule(algorithm, 1000, window)))
 			}
@@ -70,7 +70,8 @@ func TestExpiry(t *testing.T) {
 		require.NotContains(t, keysOf(t, r), stateKeyOf(c), "a key that is full again is deleted immediately")
 	})
 
-	// The first script that writes in a quarter of a window renews the TTL of a sliding_window.
+	// decide/fast.lua renews the TTL of a sliding_window rule's keys only once in each quarter of
+	// the window.
 	t.Run("sliding_window: charges are kept for a whole window", func(t *testing.T) {
 		t.Parallel()
 		r := redistest.Single(t)

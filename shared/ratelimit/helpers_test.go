@@ -49,7 +49,7 @@ func under(c Check, rules ...policy.Rule) Check {
 	return c
 }
 
-// open returns a limiter for r, after its subscription has started.
+// open returns a limiter for r. It waits until the limiter's subscription works.
 func open(t *testing.T, r *redistest.Redis) *Limiter {
 	t.Helper()
 	l := New(t.Context(), redisconn.FromClient(r.Client, redisconn.Config{CallTimeout: 5 * time.Second}))
@@ -104,7 +104,7 @@ func clockedRedis(r *redistest.Redis, now int64) *clocked {
 	return c
 }
 
-// do sets the clock to start + after µs and returns the verdict of op.
+// do sets the clock to start + after µs, applies op to the check and returns the verdict.
 func (c *clocked) do(t *testing.T, after int64, op operation, check Check) verdict {
 	t.Helper()
 	c.now = start + after

@@ -28,7 +28,7 @@ type Limiter struct {
 }
 
 // New returns a limiter that stores its state in the Redis of conn. Until ctx ends, a goroutine
-// receives the refunds and resets of other instances.
+// receives the refunds and resets of other instances, and removes the cached denials of their keys.
 func New(ctx context.Context, conn *redisconn.Conn) *Limiter {
 	l := &Limiter{redis: newRedisStore(conn), memory: newMemoryStore(), denied: newDenyCache(time.Now)}
 	go l.denied.subscribe(ctx, conn.Client())
@@ -38,12 +38,13 @@ func New(ctx context.Context, conn *redisconn.Conn) *Limiter {
 
 // FromClient returns a limiter that uses the caller's own client of a single Redis node, a cluster
 // or a failover group. Until ctx ends, a goroutine receives the refunds and resets of other
-// instances. The caller closes the client.
+// instances, and removes the cached denials of their keys. The caller closes the client.
 func FromClient(ctx context.Context, client redis.UniversalClient) *Limiter {
 	return New(ctx, redisconn.FromClient(client, redisconn.Config{}))
 }
 
-// Check charges all rules of a check or none. A denial charges nothing and is not an error.
+// Check charges the cost of a check to all rules of its policy, or to none. A denial charges
+// nothing and is not an error.
 //
 // While Redis is unavailable, the policy's OnUnavailable decides. Errors: [ErrInvalid]; the error
 // of ctx.
@@ -69,9 +70,9 @@ func (l *Limiter) Check(ctx context.Context, check Check) (Decision, error) {
 // CheckAll charges 1 to [MaxChecks] checks, all or none, and reports whether all were allowed. If
 // one is denied, each of the other decisions shows the result of its check alone.
 //
-// In a Redis cluster, CheckAll charges one hash slot after the other. If a slot denies, CheckAll
-// refunds the earlier slots. Until the refund, at most one round trip per slot later, other callers
-// may be denied because of these charges.
+// In a Redis cluster, CheckAll charges the checks of one hash slot after the other. If a check is
+// denied, CheckAll refunds the charges in the earlier slots. Each such charge exists for at most
+// one round trip per slot. During this time, other callers can be denied because of it.
 //
 // While Redis is unavailable, each policy's OnUnavailable decides. Errors: [ErrInvalid], with
 // fields such as "checks[2].key"; the error of ctx.
@@ -103,9 +104,9 @@ func (l *Limiter) Peek(ctx context.Context, check Check) (Decision, error) {
 	return l.single(ctx, opPeek, check)
 }
 
-// Refund removes check.Cost units from the charges of every rule, newest first, until the rule is
-// full. While Redis is unavailable, it refunds only charges in this instance's memory. Errors:
-// [ErrInvalid]; the error of ctx.
+// Refund removes check.Cost units from the charges of every rule, starting with the newest charge.
+// If a rule has fewer units charged, Refund removes all of them. While Redis is unavailable, it
+// refunds only charges in this instance's memory. Errors: [ErrInvalid]; the error of ctx.
 func (l *Limiter) Refund(ctx context.Context, check Check) (Decision, error) {
 	l.denied.forget(denyKey{check.Policy.Name, check.Key})
 
@@ -130,7 +131,8 @@ func (l *Limiter) single(ctx context.Context, op operation, check Check) (Decisi
 	return decisions[0], nil
 }
 
-// Reset removes every charge of the key. Errors: [ErrInvalid], [ErrUnavailable]; the error of ctx.
+// Reset removes every charge to check.Key under check.Policy. Errors: [ErrInvalid],
+// [ErrUnavailable]; the error of ctx.
 func (l *Limiter) Reset(ctx context.Context, check Check) error {
 	c := check.charge()
 	if invalid := c.invalid(); len(invalid) > 0 {

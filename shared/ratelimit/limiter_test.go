@@ -58,7 +58,7 @@ func TestCheck(t *testing.T) {
 		require.NoError(t, d.Err())
 	})
 
-	t.Run("invalid fields: are all named and nothing is charged", func(t *testing.T) {
+	t.Run("invalid fields: the error names all of them, and nothing is charged", func(t *testing.T) {
 		t.Parallel()
 		r := redistest.Single(t)
 		l := open(t, r)
@@ -139,7 +139,7 @@ func TestCheck(t *testing.T) {
 		require.False(t, check(t, l, c).Allowed)
 	})
 
-	t.Run("several rules: the tightest one is shown", func(t *testing.T) {
+	t.Run("several rules: the decision shows the tightest one", func(t *testing.T) {
 		t.Parallel()
 		l := open(t, redistest.Single(t))
 		second, daily := named("second", newRule(policy.GCRA, 2, second)),

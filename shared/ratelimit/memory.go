@@ -8,8 +8,9 @@ import (
 	"github.com/sluicehq/sluice/shared/policy"
 )
 
-// maxKeys is the maximum number of keys in a memory store. Above it, the store evicts keys that are
-// full again and then arbitrary keys, until at most 90 % of maxKeys remain.
+// maxKeys is the maximum number of keys in a memory store. Above it, the store first evicts all
+// keys whose charges no longer count. Then it evicts arbitrary keys until at most 90 % of maxKeys
+// remain.
 const maxKeys = 50_000
 
 // memoryStore is the in-process store that a limiter uses while Redis is unavailable. It implements
@@ -63,7 +64,7 @@ func (m *memoryStore) decide(_ context.Context, op operation, charges []charge) 
 }
 
 // load returns the states of each charge's rules, advanced to now. A rule whose definition has
-// changed starts full.
+// changed starts without charges.
 func (m *memoryStore) load(now int64, charges []charge) []states {
 	out := make([]states, len(charges))
 	for i, c := range charges {
@@ -88,8 +89,8 @@ func (k *memoryKey) stateOf(r policy.Rule) ruleState {
 	return newRuleState(r)
 }
 
-// copyForCharging clones the states of each charge. Charges of the same key share one clone, so
-// each charge applies after the earlier charges.
+// copyForCharging clones the states of each charge. Charges to the same key share one clone, so a
+// later charge sees the earlier ones.
 func copyForCharging(charges []charge, from []states) []states {
 	out := make([]states, len(charges))
 	for i, c := range charges {

@@ -90,7 +90,7 @@ func (m *model) remaining(at int64) int64 {
 	return max(0, floorRat(new(big.Rat).Sub(big.NewRat(m.rule.Limit, 1), m.used(at))))
 }
 
-// full reports whether the rule is full: no admitted unit counts.
+// full reports whether the rule is full, that is, whether no admitted unit still counts.
 func (m *model) full(at int64) bool {
 	if m.isBucket() {
 		c := m.clone()

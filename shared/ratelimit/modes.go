@@ -23,7 +23,7 @@ func modeDecision(c charge) Decision {
 	return decide(c, v)
 }
 
-// decideInRedis decides charges in Redis, except charges in mode deny or allow.
+// decideInRedis decides charges. It calls Redis for all charges except those in mode deny or allow.
 func (l *Limiter) decideInRedis(ctx context.Context, op operation, charges []charge) ([]Decision, bool, error) {
 	counting, denied := charges, false
 	if slices.ContainsFunc(charges, decidedByMode) {
@@ -31,7 +31,7 @@ func (l *Limiter) decideInRedis(ctx context.Context, op operation, charges []cha
 		denied = slices.ContainsFunc(charges, func(c charge) bool { return c.Mode == policy.Deny })
 	}
 	if denied && op == opCheck {
-		op = opPeek // mode deny denies the whole call, so nothing may be charged
+		op = opPeek // mode deny denies the whole call, and a denied call charges nothing
 	}
 
 	verdicts, allowed, err := l.decideBySlot(ctx, op, counting)

@@ -30,7 +30,8 @@ func stores(t *testing.T, at int64) map[string]*clocked {
 	return out
 }
 
-// newCharge returns an enforced charge of one unit. Each run of a property has its own key.
+// newCharge returns an enforced charge of one unit. The number of the run is its key, so that runs
+// of a property test do not affect each other.
 func newCharge(run int, rules ...policy.Rule) charge {
 	c := newCheck(strconv.Itoa(run), 1, rules...)
 	return c.charge()
@@ -51,8 +52,8 @@ func drawRule(t *rapid.T, algorithm policy.Algorithm, name string) policy.Rule {
 func TestStores(t *testing.T) {
 	t.Parallel()
 	// Every store allows exactly the checks that the model allows. Its numbers are exact to the
-	// microsecond: a denied cost fits after retry but not 1 µs earlier, and the rule is full after
-	// reset but not 1 µs earlier.
+	// microsecond: a denied cost fits after the retry time but not 1 µs earlier, and the rule is
+	// full after the reset time but not 1 µs earlier.
 	t.Run("every algorithm: agrees with its definition", func(t *testing.T) {
 		t.Parallel()
 		for _, algorithm := range algorithms() {
@@ -95,7 +96,7 @@ func TestStores(t *testing.T) {
 		}
 	})
 
-	t.Run("several rules: are charged all or none", func(t *testing.T) {
+	t.Run("several rules: all are charged, or none", func(t *testing.T) {
 		t.Parallel()
 		all := stores(t, start)
 		run := 0
@@ -138,7 +139,7 @@ func TestStores(t *testing.T) {
 		})
 	})
 
-	t.Run("several checks: get the same decisions from every store", func(t *testing.T) {
+	t.Run("several checks: every store returns the same decisions", func(t *testing.T) {
 		t.Parallel()
 		all := stores(t, start)
 		run := 0
@@ -182,7 +183,8 @@ func TestStores(t *testing.T) {
 	})
 }
 
-// drawElapsed returns a step in µs. It often ends at a time at which the state of m changes.
+// drawElapsed returns the time in µs until the next step of the test. The next step is often at a
+// time at which the state of m changes, or 1 µs before it.
 func drawElapsed(rt *rapid.T, r policy.Rule, m *model, at int64) int64 {
 	w := micros(r.Window)
 	switch rapid.IntRange(0, 5).Draw(rt, "kind of step") {
@@ -207,10 +209,10 @@ func verify(rt *rapid.T, where string, m *model, c charge, at int64, charged boo
 		rt.Fatalf("%s: remaining is %d, want %d", where, n.remaining, want)
 	}
 	if !m.full(at + n.reset) {
-		rt.Fatalf("%s: not full after reset, %d µs", where, n.reset)
+		rt.Fatalf("%s: not full after the reset time of %d µs", where, n.reset)
 	}
 	if n.reset > 0 && m.full(at+n.reset-1) {
-		rt.Fatalf("%s: full before reset, %d µs", where, n.reset)
+		rt.Fatalf("%s: full before the reset time of %d µs", where, n.reset)
 	}
 	switch {
 	case charged:
@@ -225,10 +227,10 @@ func verify(rt *rapid.T, where string, m *model, c charge, at int64, charged boo
 		rt.Fatalf("%s: fits later, but retry is never", where)
 	default:
 		if !m.fits(c.cost, at+n.retry) {
-			rt.Fatalf("%s: does not fit after retry, %d µs", where, n.retry)
+			rt.Fatalf("%s: does not fit after the retry time of %d µs", where, n.retry)
 		}
 		if n.retry > 0 && m.fits(c.cost, at+n.retry-1) {
-			rt.Fatalf("%s: fits before retry, %d µs", where, n.retry)
+			rt.Fatalf("%s: fits before the retry time of %d µs", where, n.retry)
 		}
 	}
 }

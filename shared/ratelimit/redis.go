@@ -31,7 +31,7 @@ const (
 	opPeek   operation = "peek"
 	opRefund operation = "refund"
 
-	// opLog is an opCheck that decide/fast.lua may answer.
+	// opLog is an opCheck of a single sliding_window rule. decide/fast.lua decides it if it can.
 	opLog operation = "log"
 )
 
@@ -109,7 +109,8 @@ func (s *redisStore) clock() string {
 	return strconv.FormatInt(s.now().UnixMicro(), 10)
 }
 
-// fastPath returns opLog for a check that decide/fast.lua supports, and otherwise op.
+// fastPath returns opLog for a check that decide/fast.lua supports. Otherwise it returns op
+// unchanged.
 func (s *redisStore) fastPath(op operation, charges []charge) operation {
 	if op != opCheck || len(charges) != 1 || s.noFastPath {
 		return op
@@ -121,8 +122,9 @@ func (s *redisStore) fastPath(op operation, charges []charge) operation {
 	return op
 }
 
-// signature returns prefix and the definition of a rule. The rule's line in the state starts with
-// its definition; a line that starts differently was written under a different definition.
+// signature returns the prefix followed by the definition of a rule. The rule's line in the state
+// starts with its definition; a line that starts differently was written under a different
+// definition.
 func signature(prefix string, r policy.Rule) string {
 	b := make([]byte, 0, 96)
 	b = append(append(append(append(append(b, prefix...), r.Name...), ' '), r.Algorithm...), ' ')
@@ -160,7 +162,8 @@ func verdicts(charges []charge, values []any) ([]verdict, bool, error) {
 	return out, allowed, nil
 }
 
-// reset deletes the state of a key and publishes the key to the other instances.
+// reset deletes the state of a key. It then publishes the key, so that the other instances remove
+// its cached denials.
 func (s *redisStore) reset(ctx context.Context, c charge) error {
 	keys := []string{stateKey(c)}
 	for _, r := range c.Rules {

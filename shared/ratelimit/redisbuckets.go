@@ -80,7 +80,8 @@ func readDebts(buckets []bucket, reply any) error {
 	return nil
 }
 
-// chargeBuckets repeats the script's decision: it charges all buckets if the cost fits in all.
+// chargeBuckets calculates the decision that the script has made: all buckets are charged if the
+// cost fits in all of them.
 func chargeBuckets(buckets []bucket, cost int64) verdict {
 	v := verdict{fits: true, rules: make([]numbers, len(buckets))}
 	for i := range buckets {

@@ -9,18 +9,18 @@ import (
 
 // ruleState is the state of one rule in memory. Times and durations are in microseconds.
 type ruleState interface {
-	// advance moves the state to the time at, which the other methods use as the current time.
+	// advance sets the current time of the state. The other methods calculate for this time.
 	advance(at int64)
-	// wait returns the time until n cost units fit: 0 if they fit now, never if they exceed the
-	// capacity.
+	// wait returns the time until n cost units fit. It returns 0 if they fit now, and the constant
+	// never if they exceed the capacity.
 	wait(n int64) int64
 	charge(n int64)
 	refund(n int64)
 	remaining() int64
-	// reset returns the time until the rule is full.
+	// reset returns the time until no earlier charge counts.
 	reset() int64
 	clone() ruleState
-	// definedBy reports whether the state was created for exactly the definition r.
+	// definedBy reports whether the state was created for a rule that is equal to r.
 	definedBy(r policy.Rule) bool
 }
 
@@ -56,11 +56,11 @@ func newRuleBase(r policy.Rule) ruleBase {
 
 func (b *ruleBase) definedBy(r policy.Rule) bool { return b.Rule == r }
 
-// bucket implements token_bucket and gcra, which are the same algorithm. used is the debt at the
-// time since. A cost of 1 adds ticks (the ticks in a window) to the debt; each tick drains Limit.
+// bucket implements token_bucket and gcra, which are the same algorithm. It stores a debt: one cost
+// unit adds as many debt units as a window has ticks, and each tick drains Limit debt units.
 type bucket struct {
 	ruleBase
-	used, since int64
+	used, since int64 // the debt, and the time in µs up to which it has been drained
 }
 
 func (b *bucket) clone() ruleState { c := *b; return &c }
@@ -162,8 +162,8 @@ func (s *slidingCounter) advance(at int64) {
 
 func (s *slidingCounter) elapsed() int64 { return (s.at - s.start) / s.tick }
 
-// fitsFrom returns the first tick of a window at which n cost units fit in addition to the weighted
-// prev units of the previous window.
+// fitsFrom returns the number of ticks after the start of a window at which n cost units first fit,
+// if prev cost units were charged in the window before it.
 func (s *slidingCounter) fitsFrom(prev, n int64) int64 {
 	if prev == 0 {
 		return 0
@@ -210,11 +210,11 @@ func (s *slidingCounter) reset() int64 {
 	}
 }
 
-// slidingLog stores every charge of the window with the running total after it.
+// slidingLog stores every charge of the window, with the running total of costs after that charge.
 type slidingLog struct {
 	ruleBase
 	charges []logEntry
-	base    int64 // the running total before the first charge
+	base    int64 // the running total before the oldest stored charge
 }
 
 type logEntry struct{ at, total int64 }

@@ -2,8 +2,9 @@ package ratelimit
 
 import "context"
 
-// decideBySlot decides one hash slot after the other. If a slot denies or fails, decideBySlot
-// refunds the charges in the earlier slots.
+// decideBySlot decides the charges of one hash slot after the other. If a charge is denied or a
+// call fails, decideBySlot refunds the charges in the earlier slots. After a denial, it only peeks
+// in the later slots.
 func (l *Limiter) decideBySlot(ctx context.Context, op operation, charges []charge) ([]verdict, bool, error) {
 	switch len(charges) {
 	case 0:

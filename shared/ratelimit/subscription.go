@@ -36,7 +36,8 @@ func (d *denyCache) subscribe(ctx context.Context, client redis.UniversalClient)
 	}
 }
 
-// receive subscribes, and removes the key of each message, until the subscription breaks.
+// receive subscribes to the channel. For each message, it removes the message's key from the cache.
+// It returns when the subscription breaks.
 func (d *denyCache) receive(ctx context.Context, client redis.UniversalClient) {
 	pubsub := client.Subscribe(ctx, invalidChannel)
 	defer func() { _ = pubsub.Close() }()

@@ -33,7 +33,8 @@ type Store struct {
 	now    func() time.Time
 }
 
-// New returns a store that uses the table. Its partition key must be as in [TableInput].
+// New returns a store that uses the table. The table must have the partition key that [TableInput]
+// defines.
 func New(client *dynamodb.Client, table string) *Store {
 	return &Store{client: client, table: table, now: time.Now}
 }
@@ -88,7 +89,8 @@ type Condition struct {
 	Absent bool
 }
 
-// attempts is the maximum number of attempts of a write that concurrent writes make fail.
+// attempts is the maximum number of times that Put and Delete try to write. An attempt fails if the
+// policy is written concurrently.
 const attempts = 8
 
 // Put normalizes and writes a policy, and reports whether it was created. Errors:
@@ -144,7 +146,7 @@ func (s *Store) Delete(ctx context.Context, name string, when Condition) error {
 }
 
 // check reads the current item and checks the condition. The subsequent write must require the
-// version that check returns, so that it fails after a concurrent write.
+// version that check returns. It then fails if the policy was written in the meantime.
 func (s *Store) check(ctx context.Context, name string, when Condition) (record, error) {
 	current, err := s.read(ctx, name)
 	switch {
@@ -161,7 +163,8 @@ func (s *Store) check(ctx context.Context, name string, when Condition) (record,
 	return current, nil
 }
 
-// write stores item with the version before + 1. It fails if the stored version is not before.
+// write stores an item and sets its version to before + 1. It fails if the stored version is not
+// equal to before. In this comparison, the version is 0 if no item is stored.
 func (s *Store) write(ctx context.Context, name string, before int64, item map[string]types.AttributeValue) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -198,9 +201,10 @@ func changed(name string) error {
 // MaxPage is the maximum limit of [Store.List].
 const MaxPage = 100
 
-// List reads a page of up to limit policies, 1 to [MaxPage], in arbitrary order. cursor is "" for
-// the first page, and otherwise the value next of the previous page. next is "" on the last page.
-// Errors: [policy.ErrInvalid] with the field "limit" or "cursor", [policy.ErrUnavailable].
+// List reads a page of policies in arbitrary order. The limit is the maximum number of policies in
+// the page: 1 to [MaxPage]. The cursor is "" for the first page. For each other page, it is the
+// string next that List returned with the previous page. On the last page, next is "". Errors:
+// [policy.ErrInvalid] with the field "limit" or "cursor", [policy.ErrUnavailable].
 func (s *Store) List(ctx context.Context, limit int, cursor string) (page []policy.Stored, next string, err error) {
 	if limit < 1 || limit > MaxPage {
 		return nil, "", fault.Invalid("limit", "must be 1 to %d", MaxPage)

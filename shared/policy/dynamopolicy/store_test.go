@@ -103,8 +103,8 @@ func TestPut(t *testing.T) {
 			{"must be absent, is stored", "old", absent, fault.PreconditionFailed},
 			{"must be stored, is stored", "old", existing, ""},
 			{"must be stored, is absent", "new-2", existing, fault.PreconditionFailed},
-			{"must have an old version, has a newer one", "old", matching(first), fault.PreconditionFailed},
-			{"must have a version, is absent", "new-3", matching(second), fault.PreconditionFailed},
+			{"must have a given version, has a newer one", "old", matching(first), fault.PreconditionFailed},
+			{"must have a given version, is absent", "new-3", matching(second), fault.PreconditionFailed},
 		} {
 			_, _, err := s.Put(t.Context(), limited(t, tc.policy, 9), tc.when)
 			require.Equal(t, tc.want, fault.CodeOf(err), "%s: %v", tc.name, err)
@@ -217,7 +217,7 @@ func TestList(t *testing.T) {
 		if cursor = next; cursor == "" {
 			break
 		}
-		require.Len(t, page, 3, "only the last page may have fewer than limit")
+		require.Len(t, page, 3, "every page except the last has as many policies as the limit")
 	}
 	slices.Sort(got)
 	require.Equal(t, want, got)

@@ -13,7 +13,7 @@
 --       of rules;
 --       and for each of its rules: definition (see prelude.lua), limit, window µs, burst, tick µs
 -- Reply {1 allowed | 0 denied,
---       then for each check: 1 its cost fits | 0,
+--       then for each check: 1 if its cost fits, otherwise 0,
 --       and for each of its rules: remaining, µs until full, µs until the cost fits (-1 never)}
 -- Requires: prelude, decide/fast, decide/rules
 

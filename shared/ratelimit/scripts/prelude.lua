@@ -1,15 +1,17 @@
--- Definitions for the scripts of rate limits: the state of a key and the ring of an exact window.
+-- Definitions that the rate-limit scripts share: the format of a key's state, and the format of the
+-- ring of an exact window. An exact window is a rule with the algorithm sliding_window.
 --
 -- A state is text: a line "<last> <offset>", then a line for each rule:
---   last    time of the last write on the key's clock, in µs: 16 columns
+--   last    the time of the last write, by the key's clock, in µs. It has 16 columns.
 --   offset  key's clock minus server's clock, in µs. A key's clock never runs backwards: if the
 --           server's clock is set back, the offset grows by the same amount.
 --   rule    "<name> <algorithm> <limit> <window µs> <tick µs> <numbers>". The text before the
---           numbers is the rule's definition. Each number has 16 columns, except a bucket's lag:
---           it is the last number of its line and is not padded.
+--           numbers is the rule's definition. Each number has 16 columns, except a bucket's lag
+--           (see decide/bucket.lua): it is the last number of its line and is not padded.
 --
 -- A ring is a string with an entry for each check that an exact window admitted. An entry has 11
--- bytes, big-endian: 7 for the check's time in µs, 4 for the running total after it, modulo 2^32.
+-- bytes, big-endian: 7 for the check's time in µs, and 4 for the running total of all costs up to
+-- and including this check, modulo 2^32.
 --
 -- Arithmetic is exact because every product is below 2^53: policy.Rule.Tick chooses the tick such
 -- that max(limit, burst) * (window / tick) is below 2^52.
@@ -36,7 +38,8 @@ define ${BUCKET_NUMBERS} 19
 define ${BUCKET_FORMAT} %16d 0\n
 
 -- A bucket's debt is in units: a cost of 1 adds (window / tick) units, and each tick drains limit
--- units. $drain subtracts the drain of elapsed ticks, and clamps debt to 0 to capacity.
+-- units. $drain updates a debt after a number of elapsed ticks. It keeps the result between 0 and
+-- the capacity.
 define $drain(debt, elapsed, limit, capacity)
   if elapsed < debt / limit then
     debt = math.min(debt - elapsed * limit, capacity)
@@ -44,14 +47,15 @@ define $drain(debt, elapsed, limit, capacity)
     debt = 0
   end
 
--- $oversized is true if a ring with space for size entries should shrink.
+-- $oversized is true if a ring should shrink: it has space for more than 64 entries and uses less
+-- than a quarter of that space.
 define ${ENTRY_BYTES} 11
 define $oversized(size, entries) size > 64 and entries * 4 < size
 define ${TOTALS} 4294967296
 define $instant(a, b, c, d, e, f, g) (((((a * 256 + b) * 256 + c) * 256 + d) * 256 + e) * 256 + f) * 256 + g
 define $total(a, b, c, d) ((a * 256 + b) * 256 + c) * 256 + d
 
--- Sets entry to the 11 bytes for a time and a running total.
+-- $pack sets the variable that is passed as entry to the 11 bytes of an entry.
 define $pack(entry, instant, total)
   do
     local at, sum = instant, total % ${TOTALS}

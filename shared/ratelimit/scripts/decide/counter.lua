@@ -7,7 +7,8 @@
 
 local counter = {columns = 3}
 
--- Returns the costs charged to the current and to the previous window at a time.
+-- Returns the cost charged to the window that contains the given time, and the cost charged to the
+-- window before it.
 local function windows(stored, at, window)
   local start = at - at % window
   if stored[1] == start then return stored[2], stored[3] end
@@ -19,14 +20,15 @@ function counter.open(r, stored, at)
   r.start, r.current, r.previous = at - at % r.window, 0, 0
   if stored and stored.window == r.window then
     r.current, r.previous = windows(stored, at, r.window)
-  elseif stored then -- charges the cost in the stored sliding window to the new current window
+  elseif stored then -- a new window length: the cost that still counts moves to the current window
     local current, previous = windows(stored, at, stored.window)
     r.current = current + ceil(previous * ((stored.window - at % stored.window) / stored.window))
   end
   r.elapsed = floor((at - r.start) / r.tick) -- in ticks
 end
 
--- Returns the first tick of a window at which cost fits, given the cost of the previous window.
+-- Returns the number of ticks after the start of a window at which a cost first fits, given the
+-- cost charged to the window before it.
 local function first_tick(r, previous, cost)
   if previous == 0 then return 0 end
   return max(0, r.ticks - floor((r.limit - cost) * r.ticks / previous))

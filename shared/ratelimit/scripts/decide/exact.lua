@@ -1,5 +1,5 @@
--- Exact windows, which keep an entry for every admitted check in a ring. decide/rules.lua describes
--- the functions.
+-- Exact windows (the algorithm sliding_window), which keep an entry for every admitted check in a
+-- ring. decide/rules.lua describes the functions.
 --
 -- The numbers of an exact window are
 --   head   the slot of the oldest entry in the ring

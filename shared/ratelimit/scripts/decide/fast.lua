@@ -1,8 +1,8 @@
--- The fast path of decide.lua: decides one check of one exact window whose definition is the same
--- as in the state. The reply is the same as from the other parts, with fewer commands and less
--- work. In every other case this part changes nothing, and the other parts decide.
+-- The fast path of decide.lua: decides one check of one exact window, if the rule's definition is
+-- the same as in the state. It needs fewer commands than the other files of decide.lua and returns
+-- the same reply. If it cannot decide, it changes nothing, and the other files decide.
 --
--- Defines now, op, floor, ceil, max and min for the parts after it.
+-- Defines now, op, floor, ceil, max and min for the files after it.
 -- Requires: prelude
 
 local now = tonumber(ARGV.now)
@@ -40,8 +40,8 @@ if op == 'log' then
     local head, len = $number(state, start, 0), $number(state, start, 1)
     local size, base, total = $number(state, start, 2), $number(state, start, 3), $number(state, start, 4)
 
-    -- Skips the entries that have left the window since the last call. If these are eight or more,
-    -- the other parts decide.
+    -- Skips the entries that have left the window since the last call. If there are eight or
+    -- more of them, the other files decide.
     local bytes = ''
     if len > 0 and now >= written then
       bytes = redis.call('GETRANGE', ${RING}, head * ${ENTRY_BYTES}, min(head + 8, size) * ${ENTRY_BYTES} - 1)

@@ -15,8 +15,8 @@ local function read_entry(r, i)
   return $instant(a, b, c, d, e, f, g), $total(h, j, k, l)
 end
 
--- Returns the running total after an entry. The entry stores it modulo 2^32. It exceeds r.base by
--- less than 2^32, so r.base and the stored value determine it.
+-- Returns the running total after an entry. The entry stores the total modulo 2^32. The total
+-- exceeds r.base by less than 2^32, so it can be calculated from r.base and the stored number.
 local function total_of(r, i)
   local _, total = read_entry(r, i)
   return r.base + (total - r.base) % ${TOTALS}
@@ -39,9 +39,10 @@ local function write_entry(r, i, instant, total)
   redis.call('SETRANGE', r.key, $slot(r, i), entry)
 end
 
--- Resizes the ring to need entries plus 10 %, but not above the limit, and moves its entries to its
--- start. The 10 % make resizes rare while the ring grows, and keep the allocated memory below 16
--- bytes for each entry.
+-- Resizes the ring and moves its entries to its start. The new size is the needed number of entries
+-- plus 10 %, and at least 16. The spare space never raises the size above the rule's limit. So
+-- little spare space keeps the allocated memory below 16 bytes for each entry, and is enough to
+-- make resizes rare while the ring grows.
 local function resize(r, need)
   local size = max(need, min(r.limit, max(16, need + ceil(need / 10))))
   local entries, wrapped = '', max(0, r.head + r.len - r.size)

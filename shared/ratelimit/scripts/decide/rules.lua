@@ -4,14 +4,15 @@
 -- same key share their state and their rules. A rule is a table: definition, limit, window, burst,
 -- tick, ticks (the window in ticks), key (of its ring) and algorithm. An algorithm is a table:
 --   columns             the number of numbers in a stored line
---   open(r, stored, at) sets the fields of r from its stored line, or from nil if there is none
+--   open(r, stored, at) sets the fields of r from its stored line; stored is nil if there is none
 --   wait(r, cost, at)   returns the µs until the cost fits: 0 now, -1 never
 --   charge(r, cost, at) and refund(r, cost) change the fields
 --   remaining(r)        returns the cost that fits now
---   reset(r, at)        returns the µs until the rule is full: no charge counts
+--   reset(r, at)        returns the µs until the rule is full, that is, until no charge counts
 --   numbers(r, at)      returns the numbers to store
---   write(r)            writes the ring; is called before numbers; only exact windows have it
--- at is the key's clock in µs.
+--   write(r)            writes the ring. Only exact windows have this function. It must be called
+--                       before numbers.
+-- The argument "at" is the time by the key's clock in µs.
 --
 -- Defines read_checks.
 -- Requires: decide/fast, decide/bucket, decide/fixed, decide/counter, decide/exact, decide/state

@@ -2,8 +2,8 @@
 --
 -- A state is a table:
 --   key      the Redis key
---   now      the time on the key's clock, in µs
---   offset   as in the format
+--   now      the time by the key's clock, in µs
+--   offset   the key's clock minus the server's clock, in µs
 --   rewound  true if the server's clock was set back after the last write
 --   rules    the stored lines, by the rule's name. A line is a table: algorithm, limit, window,
 --            tick, last (the time of the last write), and the numbers as an array.
@@ -11,7 +11,8 @@
 -- Defines read_state and write_states.
 -- Requires: decide/fast
 
--- Returns the state of a key. If there is none, or if its format is unknown, it has no rules.
+-- Returns the state of a key. If nothing is stored, or if the format is unknown, the returned state
+-- has no rules.
 local function read_state(key)
   local state = {key = key, now = now, offset = 0, rules = {}}
   local last, offset, lines = string.match(redis.call('GET', key) or '', '^ *(%d+) +(%d+)\n(.*)$')
@@ -46,7 +47,7 @@ local function write_state(check)
       r.algorithm.write(r)
       if full > 0 then
         rings[#rings + 1] = r.key
-        full = r.window * 5 / 4 -- see decide/fast.lua
+        full = r.window * 5 / 4 -- see $quarter in decide/fast.lua
       else
         redis.call('DEL', r.key)
       end
